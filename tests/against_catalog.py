@@ -49,24 +49,27 @@ class Note(NamedTuple):
 
 def notes_of(model: Model, name: str, position: int) -> dict[int, Note]:
     """What is known of every page, read from the first fact on."""
-    found: dict[int, Note] = {}
+    notes: dict[int, Note] = {}
     for fact in model.seen(name, position):
-        told = fact.mutation
-        if isinstance(told, kinds.Create):
-            tags = set(_words(model, fact, told.labels).get("tags", ()))
-            found[fact.position] = Note(told.importance, None, None, None, tags, {})
-        elif isinstance(told, kinds.Delete):
-            found[told.page] = found[told.page]._replace(status=Standing.SUPERSEDED)
-        elif isinstance(told, kinds.Annotate):
-            old, said = found[told.page], (told.importance, told.status, told.valid_from, told.valid_to)
-            kept: Iterable[Any] = (was if new is None else new for was, new in zip(old, said, strict=False))
-            gained, lost = (set(_words(model, fact, ref)) for ref in (told.tags, told.untags))
-            anchors = {**old.anchors, **_words(model, fact, told.anchors)}
-            found[told.page] = Note(*kept, (old.tags | gained) - lost, anchors)
-        elif isinstance(told, kinds.Tag):
-            tags, tag = found[told.page].tags, model.cell(fact.session, fact.position, told.tag).decode()
-            found[told.page] = found[told.page]._replace(tags=tags | {tag} if told.held else tags - {tag})
-    return found
+        mutation = fact.mutation
+        if isinstance(mutation, kinds.Create):
+            tags = set(_words(model, fact, mutation.labels).get("tags", ()))
+            notes[fact.position] = Note(mutation.importance, None, None, None, tags, {})
+        elif isinstance(mutation, kinds.Delete):
+            notes[mutation.page] = notes[mutation.page]._replace(status=Standing.SUPERSEDED)
+        elif isinstance(mutation, kinds.Annotate):
+            old, values = (
+                notes[mutation.page],
+                (mutation.importance, mutation.status, mutation.valid_from, mutation.valid_to),
+            )
+            kept: Iterable[Any] = (was if new is None else new for was, new in zip(old, values, strict=False))
+            gained, lost = (set(_words(model, fact, ref)) for ref in (mutation.tags, mutation.untags))
+            anchors = {**old.anchors, **_words(model, fact, mutation.anchors)}
+            notes[mutation.page] = Note(*kept, (old.tags | gained) - lost, anchors)
+        elif isinstance(mutation, kinds.Tag):
+            tags, tag = notes[mutation.page].tags, model.cell(fact.session, fact.position, mutation.tag).decode()
+            notes[mutation.page] = notes[mutation.page]._replace(tags=tags | {tag} if mutation.held else tags - {tag})
+    return notes
 
 
 def _words(model: Model, fact: Fact, ref: kinds.CellRef | None) -> Any:
@@ -90,8 +93,8 @@ def _outdated(model: Model, name: str, position: int) -> set[int]:
 
 
 def _fault(fault: Any) -> tuple[Any, ...]:
-    told = fault.position, fault.turn, fault.page, fault.out_since, fault.granted, fault.denied_because, fault.reason
-    return *told, fault.level_asked, fault.level_served, fault.from_tier, fault.tokens
+    values = fault.position, fault.turn, fault.page, fault.out_since, fault.granted, fault.denied_because, fault.reason
+    return *values, fault.level_asked, fault.level_served, fault.from_tier, fault.tokens
 
 
 def _asked(model: Model, name: str, fault: Any) -> tuple[Any, ...]:
@@ -103,21 +106,21 @@ def _asked(model: Model, name: str, fault: Any) -> tuple[Any, ...]:
         words = {Use.FAULT: FaultReason(asked.reason), Use.ASKED: FaultReason(asked.reason)}
         words[Use.SIGNAL] = Signal(asked.signal)
         reason = words.get(asked.use, Use(asked.use)).word
-    told = (fault.position, fault.turn, page, fault.out_since)
+    values = (fault.position, fault.turn, page, fault.out_since)
     level = None if asked is None else asked.level
     match answer:
         case kinds.FaultIn():
-            return *told, True, None, reason, level, answer.level, answer.tier, answer.tokens
+            return *values, True, None, reason, level, answer.level, answer.tier, answer.tokens
         case kinds.FaultDenied():
-            return *told, False, Denial(answer.because).word, reason, level, None, None, None
-    shown = next(one for one in model.context(name, fault.position) if one.page == fault.page)
+            return *values, False, Denial(answer.because).word, reason, level, None, None, None
+    shown = next(row for row in model.context(name, fault.position) if row.page == fault.page)
     content = next(c for c in model.versions(name, fault.position)[fault.page] if c.position == shown.content)
-    return *told, True, None, None, None, shown.level, 2, content.told.tokens
+    return *values, True, None, None, None, shown.level, 2, content.told.tokens
 
 
 def _noted(page: Any) -> tuple[Any, ...]:
-    told = page.importance, page.status, page.valid_from, page.valid_to
-    return *told, page.tags, page.anchors
+    values = page.importance, page.status, page.valid_from, page.valid_to
+    return *values, page.tags, page.anchors
 
 
 def _note(note: Any) -> tuple[Any, ...]:
@@ -161,11 +164,13 @@ MORE = {"level": (2, lambda page: page.level == 2), "tier": (2, lambda page: pag
 def choices_are_kept(session: Session, pages: list[Any], position: int) -> None:
     """Each choice, and each pair of them, gives the pages of all that say so; each order sorts, each cursor goes on."""
     singles = [{name: choice} for choices in (CHOICES, MORE) for name, choice in choices.items()]
-    pairs = [{one: CHOICES[one], other: CHOICES[other]} for one in CHOICES for other in CHOICES if one < other]
+    pairs = [
+        {choice: CHOICES[choice], other: CHOICES[other]} for choice in CHOICES for other in CHOICES if choice < other
+    ]
     for chosen in singles + pairs[position % 3 :: 3]:
-        told = {name: value for name, (value, _) in chosen.items()}
+        values = {name: value for name, (value, _) in chosen.items()}
         right = [page for page in pages if all(holds(page) for _, holds in chosen.values())]
-        assert session.pages(position=position, **told) == right, told
+        assert session.pages(position=position, **values) == right, values
     for order_by in ("position", "importance", "tokens", "recency"):
         ordered = session.pages(position=position, order_by=order_by)
         assert sorted(ordered, key=lambda page: page.position) == pages

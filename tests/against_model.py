@@ -31,14 +31,14 @@ def model_of(store: Store) -> Model:
     model = Model()
     cells = {}
     for commit in store.admin.log.tail(0, 1 << 30):
-        found = store.admin.log.cells(range(commit.cell, commit.cell + commit.cell_count))
+        actual_cells = store.admin.log.cells(range(commit.cell, commit.cell + commit.cell_count))
         for position in range(commit.first, commit.last + 1):
-            cells[commit.session, position] = [cell.content for _, cell in sorted(found.items())]
+            cells[commit.session, position] = [cell.content for _, cell in sorted(actual_cells.items())]
     store.sessions()  # the views follow when they are asked
     keys = dict(store.admin.views.execute("SELECT name, session FROM sessions"))
     for entry in store.tail():
-        told = KINDS[entry.kind](**entry.mutation)
-        model.apply(entry.session, entry.position, told, entry.at, cells[keys[entry.session], entry.position])
+        value = KINDS[entry.kind](**entry.mutation)
+        model.apply(entry.session, entry.position, value, entry.at, cells[keys[entry.session], entry.position])
     for question in QUESTIONS:  # the same ones are asked again and again, and the log stands still
         setattr(model, question, cache(getattr(model, question)))
     return model
@@ -78,11 +78,13 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     info, own = session.info(), model.own(name)
     born = [fact.mutation for fact in own if isinstance(fact.mutation, kinds.Create)]
     assert (info.position, info.turns, info.calls) == model.last(name)
-    assert (info.mutations, info.pages, info.tokens) == (len(own), len(born), sum(one.tokens for one in born))
+    assert (info.mutations, info.pages, info.tokens) == (len(own), len(born), sum(item.tokens for item in born))
     assert info.messages == sum(isinstance(fact.mutation, kinds.Message) for fact in own)
     assert info.status == model.status(name)
     derived = any(call.pack.fidelity == Fidelity.DERIVED for call in model.calls(name).values())
-    recorded = sum(isinstance(one.mutation, kinds.Pack) and one.mutation.fidelity == Fidelity.RECORDED for one in own)
+    recorded = sum(
+        isinstance(item.mutation, kinds.Pack) and item.mutation.fidelity == Fidelity.RECORDED for item in own
+    )
     assert info.recorded == recorded
     assert info.fidelity == ("recorded" if not derived else "partly" if recorded else "derived")
     assert [(turn.turn, turn.position, turn.calls) for turn in session.turns()] == model.turns(name)
@@ -91,9 +93,9 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     assert [(turn.faults, turn.evictions) for turn in session.turns()] == [
         (moved[0][turn], moved[1][turn]) for turn, _, _ in model.turns(name)
     ]
-    told = model.told(name)
+    fields = model.told(name)
     assert [(turn.searches, turn.load) for turn in session.turns()] == [
-        told.get(turn, (0, None)) for turn, _, _ in model.turns(name)
+        fields.get(turn, (0, None)) for turn, _, _ in model.turns(name)
     ]
     _costs(model, name, session)
     assert [_call(call) for call in session.calls()] == [
@@ -107,9 +109,9 @@ def _costs(model: Model, name: str, session: Session) -> None:
     calls, voided = model.calls(name), model.invalidated(name)
     for call in session.calls():
         at = calls[call.call].position
-        told = model.settings(name, at) or {}
+        settings = model.settings(name, at) or {}
         factors = [f.mutation.factor_ppm for f in model.seen(name, at) if isinstance(f.mutation, kinds.Configure)]
-        tokens = told.get("l0_tokens_max")
+        tokens = settings.get("l0_tokens_max")
         assert call.budget == (None if tokens is None else tokens * 1_000_000 // (factors or [1_000_000])[-1])
         assert call.invalidated == voided[call.call], f"call {call.call}"
 
@@ -128,8 +130,8 @@ def _reply(reply: kinds.Reply | None) -> tuple[Any, ...]:
 def _context(model: Model, name: str, session: Session, position: int, moment: dict[str, int]) -> None:
     contents = {c.position: c for listed in model.versions(name, position).values() for c in listed}
     context = session.context(**moment)
-    held = model.pinned(name, list(model.calls(name, position).values())[-1].position)
-    assert [page.pinned for page in context.pages] == [s.page in held for s in model.context(name, position)]
+    numbers = model.pinned(name, list(model.calls(name, position).values())[-1].position)
+    assert [page.pinned for page in context.pages] == [s.page in numbers for s in model.context(name, position)]
     assert [
         (page.order, page.page, page.level, page.tokens, (page.since_turn, page.since_call)) for page in context.pages
     ] == [
@@ -190,10 +192,10 @@ def _about_page(model: Model, name: str, session: Session, page: int, position: 
     for event in events:
         assert (event.turn, event.call) == model.last(name, event.position)[1:]
         if event.event in ("create", "update", "compress"):
-            told = by_position[event.position]
-            assert (event.version, event.level, event.tokens) == (told.version, told.level, told.told.tokens)
+            value = by_position[event.position]
+            assert (event.version, event.level, event.tokens) == (value.version, value.level, value.told.tokens)
         elif event.event in ("enter", "shown"):
-            shown = next(one for one in model.context(name, event.position) if one.page == page)
+            shown = next(row for row in model.context(name, event.position) if row.page == page)
             assert (event.version, event.level) == (by_position[shown.content].version, shown.level)
     for level in {content.level for content in versions}:
         last = [content for content in versions if content.level == level][-1]
@@ -201,9 +203,9 @@ def _about_page(model: Model, name: str, session: Session, page: int, position: 
             content = session.content(page, position=position, level=level)
             assert content == model.cell(name, last.position, last.told.content)
     for up, ask in ((True, session.lineage.ancestors), (False, session.lineage.descendants)):
-        found = [_edge(relation) for relation in ask(f"p{page}@position:{position}")]
-        assert len(found) == len(set(found)), "a link is met once"
-        assert set(found) == model.walk(name, page, position, up=up)
+        edges = [_edge(relation) for relation in ask(f"p{page}@position:{position}")]
+        assert len(edges) == len(set(edges)), "a link is met once"
+        assert set(edges) == model.walk(name, page, position, up=up)
         near = [_edge(relation) for relation in ask(f"p{page}@position:{position}", depth=1)]
         assert set(near) == model.walk(name, page, position, up=up, depth=1)
 
@@ -215,14 +217,21 @@ def _edge(relation: Any) -> Edge:
 
 def _messages(model: Model, name: str, views: Any, position: int) -> None:
     lane = Branch(views, key_of(views, name))
-    found: dict[int, tuple[Any, ...]] = {}
+    fields: dict[int, tuple[Any, ...]] = {}
     for stretch in lane.upto(position):
         args = (stretch.session, stretch.high)
         for message, *row in lane.db.execute(MESSAGES, args):
-            found[message] = tuple(row)
-    assert found == {
-        message: (said.message.role, said.message.slot, said.message.human, said.message.reply_to, said.turn, said.call)
-        for message, said in model.messages(name, position).items()
+            fields[message] = tuple(row)
+    assert fields == {
+        message: (
+            other_message.message.role,
+            other_message.message.slot,
+            other_message.message.human,
+            other_message.message.reply_to,
+            other_message.turn,
+            other_message.call,
+        )
+        for message, other_message in model.messages(name, position).items()
     }
 
 

@@ -44,10 +44,10 @@ class Hand:
                 batch.add(mutation)  # type: ignore[arg-type]
             return first
 
-    def settings(self, **told: object) -> int:
+    def settings(self, **fields: object) -> int:
         """Settings change."""
         with inner_batch(self.session) as batch:
-            return batch.add(Settings(batch.cell(json.dumps(told).encode())))
+            return batch.add(Settings(batch.cell(json.dumps(fields).encode())))
 
     def page(self, text: str, tokens: int, *, turn: bool = False) -> int:
         """A message of one page, which opens a turn where told; the page."""
@@ -55,16 +55,16 @@ class Hand:
             if turn:
                 batch.add(Turn(batch.head.turn + 1))
             message = batch.add(Message(Role.USER, Slot.MESSAGES, batch.cell(b'{"\\u0000t":0}')))
-            told = (message, 0, batch.cell(text.encode()), len(text), tokens)
-            page = batch.add(Create(PageType.TRANSCRIPT, Modality.TEXT, Role.USER, *told))
+            values = (message, 0, batch.cell(text.encode()), len(text), tokens)
+            page = batch.add(Create(PageType.TRANSCRIPT, Modality.TEXT, Role.USER, *values))
         self.shown[page] = (page, 0)
         return page
 
     def shorter(self, page: int, text: str, tokens: int) -> int:
         """An abstract of a page; its position."""
         with inner_batch(self.session) as batch:
-            told = (batch.cell(text.encode()), len(text), tokens)
-            return batch.add(Compress(page, 1, Level.ABSTRACT, 1, 1, *told))
+            values = (batch.cell(text.encode()), len(text), tokens)
+            return batch.add(Compress(page, 1, Level.ABSTRACT, 1, 1, *values))
 
     def call(self) -> int:
         """A request that has what is shown, by page; its position."""

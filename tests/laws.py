@@ -31,15 +31,15 @@ from vmstore.views.reads.page_table import page_table as table_of_views
 MARK = re.compile(r"<([a-z0-9.]+)#(\d+)>")
 
 
-def same(one: Any, other: Any) -> bool:
+def same(fields: Any, other: Any) -> bool:
     """Whether two JSON values are equal in every field, numbers and booleans told apart."""
-    if type(one) is not type(other):
+    if type(fields) is not type(other):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return repr(one) == repr(other)
+    if isinstance(fields, dict):
+        return fields.keys() == other.keys() and all(same(fields[key], other[key]) for key in fields)
+    if isinstance(fields, list):
+        return len(fields) == len(other) and all(map(same, fields, other))
+    return repr(fields) == repr(other)
 
 
 # ---- 2: a request comes back for ever
@@ -62,8 +62,8 @@ def requests_come_back(player: Player) -> None:
                 if request is None:
                     unknown(session.wire.request, call=call)
                 else:
-                    got = session.wire.request(call=call)
-                    assert same(got, request), f"{thread.name} call {call}: {got!r} is not {request!r}"
+                    response = session.wire.request(call=call)
+                    assert same(response, request), f"{thread.name} call {call}: {response!r} is not {request!r}"
 
 
 # ---- 3: views are folds
@@ -72,7 +72,7 @@ def requests_come_back(player: Player) -> None:
 def digests(store: Store) -> dict[str, str]:
     """A digest of each view."""
     projection = store._ns.projection
-    return {one.name: projection.digest(one.name).hex() for one in projection.projectors}
+    return {projector.name: projection.digest(projector.name).hex() for projector in projection.projectors}
 
 
 def rebuilt_views_are_equal(player: Player) -> None:
@@ -127,18 +127,18 @@ class Witness:
             prepare()
             for thread in player.opened:
                 session = player.session(thread)
-                for (name, position), told in self.told.items():
+                for (name, position), value in self.told.items():
                     if position <= _visible(thread, name, player):
                         again = testimony(session, position)
-                        assert again == told, f"{name} position {position} asked of {thread.name}"
+                        assert again == value, f"{name} position {position} asked of {thread.name}"
 
 
 def testimony(session: Session, position: int) -> str:
     """What a session answers about one of its positions, the session's own name left out."""
     pages = session.pages(position=position)
-    told: dict[str, Any] = {"pages": to_json(pages)}
+    fields: dict[str, Any] = {"pages": to_json(pages)}
     if any(call.position <= position for call in session.calls()):
-        told["context"] = context = session.context(position=position).to_dict(messages=True, render=True)
+        fields["context"] = context = session.context(position=position).to_dict(messages=True, render=True)
         # A fork at a call does not see how that call ended.
         del context["basis"]["session"], context["tokens_reported"]
     for page in pages[:: max(1, len(pages) // 3)]:
@@ -149,8 +149,8 @@ def testimony(session: Session, position: int) -> str:
             session.lineage.descendants(moment),
             session.content(moment),
         )
-        told[page.page] = to_json(asked)
-    return json.dumps(told, sort_keys=True, default=repr)
+        fields[page.page] = to_json(asked)
+    return json.dumps(fields, sort_keys=True, default=repr)
 
 
 def _visible(thread: Thread, name: str, player: Player) -> int:
@@ -172,22 +172,22 @@ def nothing_leaks(player: Player) -> None:
     for thread in player.opened:
         allowed = {}
         limit = 1 << 62
-        one: Thread | None = thread
-        while one is not None:
-            allowed[one.name] = limit
-            limit, one = one.inherited, one.parent
+        parent: Thread | None = thread
+        while parent is not None:
+            allowed[parent.name] = limit
+            limit, parent = parent.inherited, parent.parent
         for name, number in _marks(player.session(thread)):
             assert number <= allowed.get(name, 0), f"{thread.name} answers with what {name} said"
 
 
 def _marks(session: Session) -> Iterator[tuple[str, int]]:
-    told: list[Any] = [session.turns(), session.calls()]
+    items: list[Any] = [session.turns(), session.calls()]
     for call in session.calls():
-        told.append(session.context(call=call.call).to_dict(messages=True, render=True))
+        items.append(session.context(call=call.call).to_dict(messages=True, render=True))
     for page in session.pages():
-        told += [session.content(page.position), session.lineage.history(page.position)]
-        told += [session.lineage.ancestors(page.position), session.lineage.descendants(page.position)]
-    for name, number in MARK.findall(json.dumps(to_json(told), default=repr)):
+        items += [session.content(page.position), session.lineage.history(page.position)]
+        items += [session.lineage.ancestors(page.position), session.lineage.descendants(page.position)]
+    for name, number in MARK.findall(json.dumps(to_json(items), default=repr)):
         yield name, int(number)
 
 
@@ -302,8 +302,8 @@ def reopening_changes_nothing(life: Life, folder: Path) -> None:
         kept.play(step)
         reopened.play(step)
         reopened.reopen()
-    for one, other in zip(_story(kept.store), _story(reopened.store), strict=True):
-        assert one == other, f"kept open {one}, reopened {other}"
+    for first, other in zip(_story(kept.store), _story(reopened.store), strict=True):
+        assert first == other, f"kept open {first}, reopened {other}"
     kept.close()
     reopened.close()
 
@@ -317,8 +317,8 @@ def taking_turns_changes_nothing(life: Life, folder: Path) -> None:
         kept.play(step)
         shared.play(step)
         shared.store, other = other, shared.store
-    for one, two in zip(_story(kept.store), _story(shared.store), strict=True):
-        assert one == two, f"one handle {one}, two handles {two}"
+    for first, two in zip(_story(kept.store), _story(shared.store), strict=True):
+        assert first == two, f"one handle {first}, two handles {two}"
     for store in (kept, shared, other):
         store.close()
 
@@ -328,16 +328,16 @@ def _story(store: Store) -> list[Any]:
     model = model_of(store)
     story = []
     for fact in model.facts:
-        told = msgspec.structs.asdict(fact.mutation)
-        refs = [name for name in CELLS if told.get(name) is not None and not isinstance(told[name], bytes)]
+        fields = msgspec.structs.asdict(fact.mutation)
+        refs = [name for name in CELLS if fields.get(name) is not None and not isinstance(fields[name], bytes)]
         if isinstance(fact.mutation, kinds.Link):
             refs.remove("source")  # a page
         for name in refs:
-            told[name] = model.cell(fact.session, fact.position, told[name])
+            fields[name] = model.cell(fact.session, fact.position, fields[name])
         if isinstance(fact.mutation, kinds.Pack):
-            told["envelopes"] = [(m, model.cell(fact.session, fact.position, ref)) for m, ref in told["envelopes"]]
+            fields["envelopes"] = [(m, model.cell(fact.session, fact.position, ref)) for m, ref in fields["envelopes"]]
         salted = ("root", "uid", "parent")
-        story.append((fact.session, fact.position, {key: told[key] for key in told if key not in salted}))
+        story.append((fact.session, fact.position, {key: fields[key] for key in fields if key not in salted}))
     return story
 
 
@@ -387,8 +387,8 @@ def hold(life: Life, folder: Path) -> Counter[str]:
     for step in life.steps:
         player.play(step)
         witness.look(player)
-    found = Counter(entry.kind for entry in player.store.tail())
-    found.update(mutations=found.total(), calls=found["pack"], sessions=found["open"])
+    counts = Counter(entry.kind for entry in player.store.tail())
+    counts.update(mutations=counts.total(), calls=counts["pack"], sessions=counts["open"])
     witness.moved(player)
     for law in LAWS:
         law(player)
@@ -396,4 +396,4 @@ def hold(life: Life, folder: Path) -> Counter[str]:
     same_stimuli_same_bytes(life, folder)
     reopening_changes_nothing(life, folder)
     taking_turns_changes_nothing(life, folder)
-    return found
+    return counts

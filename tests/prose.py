@@ -69,21 +69,21 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
-    found: list[Block] = []
+    actual_blocks: list[Block] = []
     words: tuple[str, ...] | None = None
-    start, held = 0, []
+    start, lines = 0, []
     for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
         fence = FENCE.match(line)
         if fence is None:
-            held.append(line)
+            lines.append(line)
         elif words is None:
-            words, start, held = tuple(fence["words"].split()), number, []
+            words, start, lines = tuple(fence["words"].split()), number, []
         else:
-            found.append(Block(page, start, words, "\n".join(held)))
+            actual_blocks.append(Block(page, start, words, "\n".join(lines)))
             words = None
     if words is not None:
         raise WrongError(f"{page}:{start}: the block is never closed")
-    return found
+    return actual_blocks
 
 
 def run_page(page: Path, folder: Path) -> int:
@@ -249,8 +249,8 @@ def broken_links(page: Path) -> list[str]:
     """The links of a page that lead nowhere: missing files, missing headings."""
     broken = []
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    for found in LINK.finditer(text):
-        target = found["target"]
+    for match in LINK.finditer(text):
+        target = match["target"]
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
@@ -277,15 +277,15 @@ def section(text: str, title: str) -> str:
 
 def tables(text: str) -> list[list[list[str]]]:
     """The markdown tables of a text: their rows of cells, title and rule lines left out."""
-    found: list[list[list[str]]] = []
+    texts: list[list[list[str]]] = []
     before = ""
     for line in text.split("\n"):
         if line.startswith("|"):
             if not before.startswith("|"):
-                found.append([])
-            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+                texts.append([])
+            texts[-1].append([cell.strip() for cell in line.strip("|").split("|")])
         before = line
-    return [table[2:] for table in found]
+    return [table[2:] for table in texts]
 
 
 def quoted(text: str) -> list[str]:

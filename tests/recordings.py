@@ -240,26 +240,26 @@ def runs() -> Iterator[Record]:
     speech = Speech("tau-bench")
     for number in range(100):
         answers = ANSWERS // 100 + (number < ANSWERS % 100)
-        said: list[Record] = [{"role": "system", "content": "# Airline agent policy\n\n" + speech.sentences(60)}]
+        records: list[Record] = [{"role": "system", "content": "# Airline agent policy\n\n" + speech.sentences(60)}]
         for n in range(answers):
             if n % 2:
                 call = {"id": f"call_{number}_{n}", "type": "function"}
                 function = {"name": "get_user_details", "arguments": json.dumps({"user_id": f"user_{number}"})}
-                said.append({"content": None, "role": "assistant", "tool_calls": [{**call, "function": function}]})
+                records.append({"content": None, "role": "assistant", "tool_calls": [{**call, "function": function}]})
                 booked = {
                     "name": "get_user_details",
                     "content": json.dumps({"flights": [flight(n) for n in range(number, number + 20)]}),
                 }
-                said.append({"role": "tool", "tool_call_id": call["id"], **booked})
+                records.append({"role": "tool", "tool_call_id": call["id"], **booked})
                 continue
             asks = f"I want to fly from JFK to SEA on May {n + 1}, and my user id is user_{number}."
             if n == 4 and number % 5 == 0:
                 asks = speech.pick("Let's use my credit card for the payment.", "We decided to fly on Monday instead.")
-            said.append({"role": "user", "content": asks})
-            said.append({"content": f"Flight {n} is free. Shall I book it?", "role": "assistant"})
+            records.append({"role": "user", "content": asks})
+            records.append({"content": f"Flight {n} is free. Shall I book it?", "role": "assistant"})
         info = {"task": {"user_id": f"user_{number}"}, "source": "user"}
         trial = {"task_id": number // 4 * 2, "trial": number % 4}
-        yield {**trial, "reward": float(number % 2), "info": info, "traj": said}
+        yield {**trial, "reward": float(number % 2), "info": info, "traj": records}
 
 
 def flight(number: int) -> Record:
@@ -359,33 +359,33 @@ def acted(speech: Speech, number: int, last: bool, tool: bool, who: str) -> list
 def history(name: str, calls: int, ends: bool, tool: bool) -> Record:
     """A run that wrote down its conversation, and no request; it may end with its last answer."""
     speech, who = Speech(name), "main" if tool else "primary"
-    said = asked(tool, who)
+    items = asked(tool, who)
     for number in range(calls):
-        said += acted(speech, number, number == calls - 1, tool, who)
+        items += acted(speech, number, number == calls - 1, tool, who)
     if ends:
-        said.pop()
+        items.pop()
     steps = [
-        {"action": one["action"], "response": one["content"], "observation": "", "thought": one["thought"]}
-        for one in said
-        if one["role"] == "assistant"
+        {"action": message["action"], "response": message["content"], "observation": "", "thought": message["thought"]}
+        for message in items
+        if message["role"] == "assistant"
     ]
-    return {"environment": "main", "trajectory": steps, "history": said, "info": {"exit_status": "submitted"}}
+    return {"environment": "main", "trajectory": steps, "history": items, "info": {"exit_status": "submitted"}}
 
 
 def prompt_per_step() -> Record:
     """A run whose every step has the messages it was sent; from the seventh on the oldest outputs are left out."""
     speech = Speech("prompt per step")
-    said, steps = asked(True, "main"), []
+    value, steps = asked(True, "main"), []
     for number in range(13):
         answer, seen = acted(speech, number, number == 12, True, "main")
         seen["content"] = "\n".join(seen["content"].split("\n")[: 7 if number == 0 else None])
-        said += [answer, seen]
+        value += [answer, seen]
         old = {3 + 2 * n for n in range(max(0, number - 5))}
         shown = [
-            {**one, "content": f"Old environment output: ({one['content'].count(chr(10)) + 1} lines omitted)"}
+            {**record, "content": f"Old environment output: ({record['content'].count(chr(10)) + 1} lines omitted)"}
             if at in old
-            else one
-            for at, one in enumerate(said)
+            else record
+            for at, record in enumerate(value)
         ]
         steps.append(
             {
@@ -397,7 +397,7 @@ def prompt_per_step() -> Record:
                 "messages": shown,
             }
         )
-    return {"trajectory": steps, "history": list(said), "info": {"exit_status": "submitted"}, "environment": "main"}
+    return {"trajectory": steps, "history": list(value), "info": {"exit_status": "submitted"}, "environment": "main"}
 
 
 # ---- letta
@@ -414,20 +414,20 @@ def agent(name: str) -> Record:
     """An agent: four messages, thirty-one, or ninety-one of which eleven are in its context, behind a summary."""
     speech = Speech(name)
     rounds = {"customer_service": 1, "max_messages": 10, "memgpt_agent_with_convo": 29}[name]
-    said = [kept("system", f"You are an agent. {speech.sentences(4)}", 0)]
+    items = [kept("system", f"You are an agent. {speech.sentences(4)}", 0)]
     for n in range(rounds):
-        said.append(kept("user", json.dumps({"type": "user_message", "message": speech.sentences(1)}), 3 * n + 1))
+        items.append(kept("user", json.dumps({"type": "user_message", "message": speech.sentences(1)}), 3 * n + 1))
         call = {"id": f"call-{n}", "type": "function", "function": {"name": "send_message", "arguments": "{}"}}
-        said.append(kept("assistant", speech.sentences(1), 3 * n + 2, tool_calls=[call]))
-        said.append(kept("tool", json.dumps({"status": "OK", "n": n}), 3 * n + 3, tool_call_id=f"call-{n}"))
-    stays = list(range(len(said)))
+        items.append(kept("assistant", speech.sentences(1), 3 * n + 2, tool_calls=[call]))
+        items.append(kept("tool", json.dumps({"status": "OK", "n": n}), 3 * n + 3, tool_call_id=f"call-{n}"))
+    stays = list(range(len(items)))
     if name == "memgpt_agent_with_convo":
-        told = "Note: prior messages (70 of 88 total messages) have been hidden from view due to conversation memory"
-        alert = json.dumps({"type": "system_alert", "message": f"{told} constraints.\nThe following is a summary."})
-        said.insert(80, kept("user", alert, 200))
+        text = "Note: prior messages (70 of 88 total messages) have been hidden from view due to conversation memory"
+        alert = json.dumps({"type": "system_alert", "message": f"{text} constraints.\nThe following is a summary."})
+        items.insert(80, kept("user", alert, 200))
         # The system message is rebuilt after the last answer, as an agent does that changed its memory.
-        said.insert(len(said) - 1, kept("system", f"You are an agent. {speech.sentences(4)}", 201))
-        stays = [len(said) - 2, *range(80, len(said) - 2), len(said) - 1]
+        items.insert(len(items) - 1, kept("system", f"You are an agent. {speech.sentences(4)}", 201))
+        stays = [len(items) - 2, *range(80, len(items) - 2), len(items) - 1]
     named = "memgpt_agent" if name == "memgpt_agent_with_convo" else name
     block = {"label": "human", "value": f"\n{speech.sentences(1)}", "limit": 5000}
     return {
@@ -437,7 +437,7 @@ def agent(name: str) -> Record:
         "core_memory": [block],
         "llm_config": {"model": "m-1"},
         "tools": [{"name": "send_message", "json_schema": {"name": "send_message", "parameters": {}}}],
-        "messages": said,
+        "messages": items,
         "in_context_message_indices": stays,
         "system": "You are an agent.",
         "version": "0.10.0",
@@ -454,11 +454,11 @@ def conversation(number: int) -> Record:
     names: list[str] = []
     for n in range(1, 9):
         talk[f"session_{n}_date_time"] = f"1:{10 + n} pm on {n} May, 2023"
-        said = []
+        records = []
         for at in range(1, 15):
             names.append(f"D{n}:{at}")
-            said.append({"speaker": (first, second)[at % 2], "dia_id": names[-1], "text": speech.sentences(1)})
-        talk[f"session_{n}"] = said
+            records.append({"speaker": (first, second)[at % 2], "dia_id": names[-1], "text": speech.sentences(1)})
+        talk[f"session_{n}"] = records
     questions = [
         {"question": f"What moved ({at})?", "answer": "the theme", "evidence": [name], "category": 1 + at % 4}
         for at, name in enumerate(names)

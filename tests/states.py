@@ -112,15 +112,15 @@ DECIDED: dict[str, Callable[[Scene], object]] = {
 
 def outcome(state: str, act: str) -> str:
     """What becomes of a page in a state when a mutation is tried, in the words of the table."""
-    found = scene(state)
-    page = found.batch.position if (state, act) == ("none", "`create`") else found.page
+    actual_scene = scene(state)
+    page = actual_scene.batch.position if (state, act) == ("none", "`create`") else actual_scene.page
     try:
-        (ACTS | DECIDED)[act](found)
+        (ACTS | DECIDED)[act](actual_scene)
     except RefusedError as error:
         return f"refused: `{re.findall(r'rule (.+)[)]', str(error))[0]}`"
-    residence = found.batch.head.residence(page)
+    residence = actual_scene.batch.head.residence(page)
     if residence is None:
-        return "`none`" if found.batch.head.version(page) is None else "`L2`"
+        return "`none`" if actual_scene.batch.head.version(page) is None else "`L2`"
     return "`L0 less`" if residence[2] else "`L0 full`"
 
 
@@ -130,10 +130,10 @@ def states(text: str) -> list[str]:
 
 
 def _states(text: str, title: str, driven: dict[str, Callable[[Scene], object]]) -> list[str]:
-    told = section(text, title)
-    title = next(line for line in told.split("\n") if line.startswith("| state"))
+    other_section = section(text, title)
+    title = next(line for line in other_section.split("\n") if line.startswith("| state"))
     acts = [cell.strip() for cell in title.strip("|").split("|")][1:]
-    table = tables(told)[0]
+    table = tables(other_section)[0]
     wrong = [f"acts {acts}"] if acts != list(driven) else []
     if [row[0] for row in table] != ["`none`", "`L2`", "`L0 full`", "`L0 less`"]:
         return [*wrong, "states"]

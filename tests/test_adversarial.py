@@ -17,8 +17,8 @@ def test_all_turns_answer_every_prompt() -> None:
     """The whole of the turns holds what each prompt needs, and a prompt alone does not hold all of it."""
     assert (len(SET.turns), len(SET.prompts), SET.window_tokens) == (100, 28, 3_000)
     whole = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in SET.turns)
-    assert all(one.answered for one in verdicts(SET.prompts, lambda _: whole))
-    assert not any(one.answered for one in verdicts(SET.prompts, lambda prompt: prompt.text))
+    assert all(verdict.answered for verdict in verdicts(SET.prompts, lambda _: whole))
+    assert not any(verdict.answered for verdict in verdicts(SET.prompts, lambda prompt: prompt.text))
     for prompt in SET.prompts:
         assert not prompt.stale or any(old.casefold() in whole.casefold() for old in prompt.stale), prompt
 

@@ -41,8 +41,8 @@ BY_DAY = {"append", "evict", "lineage", "redact", "verify", "wrap"}
 def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """What a quick run tells as JSON."""
     assert bench.main([*arguments, "--quick", "--json"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+    fields: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return fields
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str
     optional = [figure for figure in wanted if "chuk" in figure or "pi" in figure or figure.startswith("--")]
     assert [figure for figure in wanted if figure in names] == names
     assert set(wanted) - set(names) <= set(optional)
-    for row in told["rows"]:
+    for row in fields["rows"]:
         assert list(row) == ["name", "figure", "low", "high", "goal", "better", "ok"]
         assert -math.inf < row["low"] <= row["figure"] <= row["high"] < math.inf
         assert row["better"] in ("higher", "lower")
@@ -163,7 +163,7 @@ def test_the_story_has_the_shares_it_says(size: int) -> None:
     """However long the commits, a quarter is messages, a third pages, an eighth replies."""
     kinds = Counter(type(deed) for commit in story.deeds_of(1, 20_000, size, content=False) for deed in commit)
     pages = kinds[story.Made] + kinds[story.Changed] + kinds[story.Shortened]
-    shares = {"messages": kinds[story.Said], "pages": pages, "replies": kinds[story.Replied]}
+    shares = {"messages": kinds[story.Utterance], "pages": pages, "replies": kinds[story.Replied]}
     assert {name: round(count / 20_000, 1) for name, count in shares.items()} == {
         "messages": 0.2,
         "pages": 0.3,
@@ -175,9 +175,9 @@ def test_the_story_has_the_shares_it_says(size: int) -> None:
 
 def test_a_seed_tells_the_same_story() -> None:
     """The same seed gives the same deeds, another seed others."""
-    one, again, other = (story.deeds_of(seed, 500, 20) for seed in (1, 1, 2))
-    assert one == again
-    assert one != other
+    first, again, other = (story.deeds_of(seed, 500, 20) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
 
 
 def test_the_text_is_as_compressible_as_real_pages() -> None:
@@ -196,7 +196,7 @@ def test_the_text_is_as_compressible_as_real_pages() -> None:
 
 def _deflated(contents: list[bytes], group: int) -> float:
     joined = [b"".join(contents[n : n + group]) for n in range(0, len(contents), group)]
-    return sum(map(len, contents)) / sum(len(zlib.compress(one)) for one in joined)
+    return sum(map(len, contents)) / sum(len(zlib.compress(item)) for item in joined)
 
 
 def test_a_miss_is_charged_what_it_takes_on_top() -> None:
@@ -275,8 +275,8 @@ def test_a_burden_is_laid_on_one_contender_alone() -> None:
 def test_the_contenders_hold_what_was_told(tmp_path: Path) -> None:
     """Every deed becomes a record that decodes to itself, and sqlite3 holds a row for each."""
     deeds = [deed for commit in story.deeds_of(1, 200, 20) for deed in commit]
-    told = [records.record(deed, content=True) for deed in deeds]
-    assert [records.decode(records.encode(one)) for one in told] == told
+    calls = [records.record(deed, content=True) for deed in deeds]
+    assert [records.decode(records.encode(call)) for call in calls] == calls
     rows = peers.Rows(tmp_path / "rows.db")
-    rows.append(told)
-    assert rows.close() > sum(len(records.encode(one)) for one in told)
+    rows.append(calls)
+    assert rows.close() > sum(len(records.encode(call)) for call in calls)

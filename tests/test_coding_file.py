@@ -22,7 +22,7 @@ def written(folder: Path, *evidence: dict[str, object]) -> Path:
     ]
     path = folder / FILE
     path.parent.mkdir()
-    path.write_text("".join(json.dumps(one) + "\n" for one in text), "utf-8")
+    path.write_text("".join(json.dumps(item) + "\n" for item in text), "utf-8")
     asked = {"id": "cb1", "file": FILE, "question": "what colour", "evidence": list(evidence)}
     (folder / "recalls.jsonl").write_text(json.dumps(asked) + "\n", "utf-8")
     return folder / "recalls.jsonl"

@@ -40,9 +40,9 @@ def test_a_broken_law_ends_it_with_the_command_that_repeats_it(
     totals = tmp_path / "totals.json"
     wanted = 3 * hold.BATCH
     assert hold.main(["--sessions", str(wanted), "--seed", "7", "--totals", str(totals)]) == 1
-    told = capsys.readouterr()
-    assert told.out.splitlines()[-1].endswith(f"python tools/hold.py --sessions {hold.BATCH} --seed 8")
-    assert "the past moved" in told.err
+    output = capsys.readouterr()
+    assert output.out.splitlines()[-1].endswith(f"python tools/hold.py --sessions {hold.BATCH} --seed 8")
+    assert "the past moved" in output.err
     assert json.loads(totals.read_text())["failures"] == 1
 
 

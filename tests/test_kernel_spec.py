@@ -17,15 +17,15 @@ TEXT = (CHECKOUT / "specs" / "kernel.md").read_text()
 
 def settings(text: str) -> list[str]:
     """What the table of settings gets wrong."""
-    told = {quoted(row[0])[0]: row[1].strip("`") for row in tables(section(text, "Settings"))[0]}
+    texts = {quoted(row[0])[0]: row[1].strip("`") for row in tables(section(text, "Settings"))[0]}
     right = {name: repr(value) for name, value in msgspec.structs.asdict(KernelSettings()).items()}
-    return sorted(f"{name}: {told.get(name)} is not {right.get(name)}" for name, _ in told.items() ^ right.items())
+    return sorted(f"{name}: {texts.get(name)} is not {right.get(name)}" for name, _ in texts.items() ^ right.items())
 
 
 def denials(text: str) -> list[str]:
     """Which denials the table of faults lacks or makes up; approvals are asked for by nobody yet."""
-    told = {word for row in tables(section(text, "Faults"))[0] for word in quoted(row[0])}
-    return sorted(told ^ {one.word for one in Denial if one is not Denial.APPROVAL})
+    words = {word for row in tables(section(text, "Faults"))[0] for word in quoted(row[0])}
+    return sorted(words ^ {item.word for item in Denial if item is not Denial.APPROVAL})
 
 
 def test_the_settings_are_the_codes() -> None:
@@ -43,7 +43,7 @@ def test_the_denials_are_the_codes() -> None:
 
 def test_the_factor_is_bounded_as_told() -> None:
     """The bounds of the factor, and the step from which it is logged, are those of the text."""
-    found = re.search(r"stays between ([\d.]+) and (\d+)", TEXT)
-    assert found is not None
-    assert (float(found[1]), float(found[2])) == (FACTOR_MIN_PPM / 1e6, FACTOR_MAX_PPM / 1e6)
+    hits = re.search(r"stays between ([\d.]+) and (\d+)", TEXT)
+    assert hits is not None
+    assert (float(hits[1]), float(hits[2])) == (FACTOR_MIN_PPM / 1e6, FACTOR_MAX_PPM / 1e6)
     assert f"moved by {FACTOR_STEP_PPM // 10_000} %" in TEXT

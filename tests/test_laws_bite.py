@@ -41,9 +41,9 @@ from vmstore.views.projectors.residency import ResidencyProjector
 from vmstore.views.projectors.turns import TurnsProjector
 
 
-def say(text: str, *edits: ConversationEdit, **told: Any) -> AskStep:
+def say(text: str, *edits: ConversationEdit, **fields: Any) -> AskStep:
     """A step in which a person says something, after some edits."""
-    return AskStep(edits=(*edits, ConversationEdit("say", text=text)), **told)
+    return AskStep(edits=(*edits, ConversationEdit("say", text=text)), **fields)
 
 
 # One life with something of everything, so that a planted fault has where to show.
@@ -96,7 +96,7 @@ RICH = Life(
 
 def test_the_rich_life_keeps_every_law(tmp_path: Path) -> None:
     """The life the faults are planted in breaks no law by itself, and has something of everything."""
-    found = laws.hold(RICH, tmp_path)
+    counts = laws.hold(RICH, tmp_path)
     kinds = {
         "open",
         "turn",
@@ -110,7 +110,7 @@ def test_the_rich_life_keeps_every_law(tmp_path: Path) -> None:
         "configure",
         "annotate",
     }
-    assert kinds <= found.keys(), kinds - found.keys()
+    assert kinds <= counts.keys(), kinds - counts.keys()
 
 
 Patch = pytest.MonkeyPatch
@@ -196,7 +196,7 @@ def an_endless_stretch(player: Player, patch: Patch) -> None:
 
     def init(self: Branch, db: apsw.Connection, session: int) -> None:
         right(self, db, session)
-        self.stretches = [one._replace(high=NEVER) for one in self.stretches]
+        self.stretches = [stretch._replace(high=NEVER) for stretch in self.stretches]
 
     patch.setattr(Branch, "__init__", init)
 
@@ -228,7 +228,7 @@ AFTERWARDS = [
 ]
 
 
-@pytest.mark.parametrize(("law", "fault"), AFTERWARDS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("law", "fault"), AFTERWARDS, ids=lambda rule: rule.__name__)
 def test_a_fault_planted_after_a_life_is_caught(
     law: Callable[[Player], None], fault: Callable[[Player, Patch], None], tmp_path: Path, monkeypatch: Patch
 ) -> None:
@@ -256,10 +256,10 @@ def half_a_call(patch: Patch) -> None:
     """A call that is written before it is found to be none."""
     right = recorder.record
 
-    def record(conversation: Any, batch: Any, *given: Any, at: int, usage: Any) -> Any:
+    def record(conversation: Any, batch: Any, *arguments: Any, at: int, usage: Any) -> Any:
         gap(conversation, batch, "half", at=at)
         batch.commit(at)
-        return right(conversation, batch, *given, at=at, usage=usage)
+        return right(conversation, batch, *arguments, at=at, usage=usage)
 
     patch.setattr(recorder, "record", record)
 
@@ -278,8 +278,8 @@ def half_a_conversation(patch: Patch) -> None:
 
     begin = recorder.CallRecorder.__init__
 
-    def init(self: Any, *given: Any) -> None:
-        begin(self, *given)
+    def init(self: Any, *arguments: Any) -> None:
+        begin(self, *arguments)
         self._ns.conversations = Kept()
 
     patch.setattr(recorder.CallRecorder, "__init__", init)
@@ -292,7 +292,7 @@ BEFOREHAND = [
 ]
 
 
-@pytest.mark.parametrize(("law", "fault"), BEFOREHAND, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("law", "fault"), BEFOREHAND, ids=lambda rule: rule.__name__)
 def test_a_fault_planted_before_a_life_is_caught(
     law: Callable[[Player], None], fault: Callable[[Patch], None], tmp_path: Path, monkeypatch: Patch
 ) -> None:

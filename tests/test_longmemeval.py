@@ -37,8 +37,8 @@ def dear(question, context, date):
 def talk(*pairs: tuple[str, str], answers: bool = False) -> list[dict[str, Any]]:
     """A talk of user and assistant; with `answers` its first turn is marked."""
     turns: list[dict[str, Any]] = []
-    for said, reply in pairs:
-        turns += [{"role": "user", "content": said}, {"role": "assistant", "content": reply}]
+    for expected, reply in pairs:
+        turns += [{"role": "user", "content": expected}, {"role": "assistant", "content": reply}]
     return [{**turns[0], "has_answer": True}, *turns[1:]] if answers else turns
 
 
@@ -101,9 +101,9 @@ def provider() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             prompt = body["messages"][0]["content"]
             seen.append({**body, "path": self.path, "key": self.headers["authorization"]})
             judges = "Answer yes or no" in prompt
-            said = next((place for place in PLACES if place in prompt), "cannot tell")
-            right = prompt.count(said) > 1 or "does not" in prompt
-            text = ("Yes." if right else "No.") if judges else said
+            other_place = next((place for place in PLACES if place in prompt), "cannot tell")
+            right = prompt.count(other_place) > 1 or "does not" in prompt
+            text = ("Yes." if right else "No.") if judges else other_place
             usage = {"prompt_tokens": 1_000, "completion_tokens": 10}
             answer = json.dumps({"choices": [{"message": {"content": text}}], "usage": usage}).encode()
             self.send_response(503 if "Where is my boat" in prompt else 200)
@@ -130,12 +130,12 @@ def test_evidence_is_found_by_kind(file: Path, capsys: pytest.CaptureFixture[str
     """Evidence older than a window is found by words, as turn and as talk, in a budget; all talks hold it anyway."""
     assert longmemeval.main([str(file), "--budget", "100"]) == 0
     tables = capsys.readouterr().out
-    found = outcome(file)["questions"]["q1"]["found"]
+    record = outcome(file)["questions"]["q1"]["found"]
     for name in ("vmstore", "bm25"):
-        assert found[name]["turns@5"] == found[name]["sessions@1"] == found[name]["turns in 100"] == 1, name
-    assert found["window"]["turns in 100"] == found["window"]["sessions@3"] == 0
-    assert found["full"]["turns in 100"] == 1 and found["full"]["tokens of 100"] > 1_000
-    assert found["vmstore"]["tokens of 100"] <= 200  # a reader also sees each turn's date and role
+        assert record[name]["turns@5"] == record[name]["sessions@1"] == record[name]["turns in 100"] == 1, name
+    assert record["window"]["turns in 100"] == record["window"]["sessions@3"] == 0
+    assert record["full"]["turns in 100"] == 1 and record["full"]["tokens of 100"] > 1_000
+    assert record["vmstore"]["tokens of 100"] <= 200  # a reader also sees each turn's date and role
     abstains = outcome(file)["questions"]["q9_abs"]["found"]["vmstore"]
     assert list(abstains) == ["tokens of 100"]
     assert "multi-session" in tables and "single-session-user" in tables and "5 of 5 questions" in tables
@@ -147,10 +147,10 @@ def test_only_what_was_said_by_then_is_found(file: Path, date: str, talks: set[i
     questions = json.loads(file.read_text("utf-8"))
     questions[0]["question_date"] = date
     file.write_text(json.dumps(questions[:1]), "utf-8")
-    (one,) = haystacks(file)
-    first = [number for number, turn in enumerate(one.turns) if turn.session in talks]
-    for name, found in contenders(one):
-        assert set(found.ranked) <= set(first) and set(found.within(9_000)[0]) <= set(first), name
+    (haystack,) = haystacks(file)
+    first = [number for number, turn in enumerate(haystack.turns) if turn.session in talks]
+    for name, turns in contenders(haystack):
+        assert set(turns.ranked) <= set(first) and set(turns.within(9_000)[0]) <= set(first), name
 
 
 def test_a_run_stops_before_the_cap_and_goes_on(file: Path, callbacks: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +162,7 @@ def test_a_run_stops_before_the_cap_and_goes_on(file: Path, callbacks: Any, caps
     assert longmemeval.main([*command, "--call-cost-max", "0.3", "--cost-cap", "9"]) == 0
     assert len(callbacks.asked) == len(set(callbacks.asked)) == 10
     assert outcome(file)["spent"] == 2.5 and outcome(file)["stopped"] is None
-    right = {name: one["answers"]["vmstore"]["correct"] for name, one in outcome(file)["questions"].items()}
+    right = {name: question["answers"]["vmstore"]["correct"] for name, question in outcome(file)["questions"].items()}
     assert right == {"q0": True, "q1": True, "q2": True, "q3": True, "q9_abs": False}
     with pytest.raises(RefusedError, match="of another file or other settings"):
         longmemeval.main([*command, "--cost-cap", "9", "--budget", "7"])
@@ -191,11 +191,11 @@ def test_an_address_reads_and_judges(
     monkeypatch.setenv("MADE_KEY", "sesame")
     command = [str(file), "--reader", url, "--judge", url, "--model", "m-1", "--price", "10", "100"]
     assert longmemeval.main([*command, "--key-variable", "MADE_KEY", "--cost-cap", "20"]) == 0
-    assert {(one["path"], one["model"], one["key"]) for one in seen} == {
+    assert {(record["path"], record["model"], record["key"]) for record in seen} == {
         ("/v1/chat/completions", "m-1", "Bearer sesame")
     }
-    answers = {name: one["answers"]["vmstore"] for name, one in outcome(file)["questions"].items()}
-    assert [answers[f"q{number}"] for number in range(4)] == [{"response": one, "correct": True} for one in PLACES]
+    answers = {name: question["answers"]["vmstore"] for name, question in outcome(file)["questions"].items()}
+    assert [answers[f"q{number}"] for number in range(4)] == [{"response": place, "correct": True} for place in PLACES]
     assert answers["q9_abs"] == {"error": "the address answers 503"}
     usage = 8 * (1_000 * 10 + 10 * 100) / 1e6
     assert usage < outcome(file)["spent"] < usage + 0.2

@@ -69,26 +69,26 @@ def planted(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tried(root: Path, *told: str) -> tuple[int, dict[str, Any]]:
+def tried(root: Path, *text: str) -> tuple[int, dict[str, Any]]:
     """What the tool says of a checkout, and how it leaves."""
     command = [sys.executable, str(CHECKOUT / "tools" / "mutants.py"), "--json", "--goal", "100", "--root", str(root)]
-    done = subprocess.run([*command, *told], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([*command, *text], capture_output=True, text=True, check=False, timeout=300)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
 def test_what_no_test_claims_survives(planted: Path) -> None:
     """A function that is run and not looked at is named with its line; what is claimed is killed, and a claim kills."""
-    told = ("--room", "pkg/room", "--tests", "tests", "--equivalent", str(planted / "none"))
-    code, found = tried(planted, *told)
-    names = [survivor["name"].removeprefix("pkg/room.py ") for survivor in found["survivors"]]
+    texts = ("--room", "pkg/room", "--tests", "tests", "--equivalent", str(planted / "none"))
+    code, fields = tried(planted, *texts)
+    names = [survivor["name"].removeprefix("pkg/room.py ") for survivor in fields["survivors"]]
     assert names == ["neglected: number < 5 -> number <= 5", "neglected: 5 -> 6"]
-    assert {survivor["line"] for survivor in found["survivors"]} == {24}
-    assert (code, found["total"]["survived"]) == (1, 2)
-    assert found["total"]["killed"] >= 9 and found["total"]["timed out"] >= 1  # `number *= 2` never ends
+    assert {survivor["line"] for survivor in fields["survivors"]} == {24}
+    assert (code, fields["total"]["survived"]) == (1, 2)
+    assert fields["total"]["killed"] >= 9 and fields["total"]["timed out"] >= 1  # `number *= 2` never ends
     (planted / "tests" / "test_room.py").write_text(MENDED)
-    code, found = tried(planted, *told)
-    assert (code, found["survivors"], found["killed_percent"]) == (0, [], 100)
+    code, fields = tried(planted, *texts)
+    assert (code, fields["survivors"], fields["killed_percent"]) == (0, [], 100)
 
 
 def test_the_list_of_equivalents_is_held_to_it(planted: Path) -> None:
@@ -96,15 +96,15 @@ def test_the_list_of_equivalents_is_held_to_it(planted: Path) -> None:
     listed = planted / "listed.txt"
     names = ("number < 5 -> number <= 5", "5 -> 6", "5 -> 7")
     listed.write_text("".join(f"pkg/room.py neglected: {name}\n    No matter.\n" for name in names))
-    told = ("--room", "pkg/room", "--tests", "tests", "--equivalent", str(listed))
-    code, found = tried(planted, *told)
-    assert (code, found["total"]["equivalent"], found["killed_percent"]) == (1, 2, 100)
-    assert found["wrongly_listed"] == [
+    texts = ("--room", "pkg/room", "--tests", "tests", "--equivalent", str(listed))
+    code, fields = tried(planted, *texts)
+    assert (code, fields["total"]["equivalent"], fields["killed_percent"]) == (1, 2, 100)
+    assert fields["wrongly_listed"] == [
         "listed as equivalent, and there is no such mutant: pkg/room.py neglected: 5 -> 7"
     ]
     listed.write_text("pkg/room.py Scale.weight: 2 -> 3\n    Wrong.\n")
-    _, found = tried(planted, *told, "--listed")
-    (wrong,) = found["wrongly_listed"]
+    _, fields = tried(planted, *texts, "--listed")
+    (wrong,) = fields["wrongly_listed"]
     assert wrong.startswith("listed as equivalent, and killed by tests/test_room.py::test_weight: ")
 
 
@@ -132,10 +132,10 @@ def test_what_is_listed_is_there() -> None:
 
 def test_a_few_of_ours_are_killed(tmp_path: Path) -> None:
     """A fixed dozen of the mutants of the tree and of cells is noticed by their tests, to the last one."""
-    told = ("--room", "cells/merkle", "--room", "cells/cell", "--sample", "12", "--seed", "7")
-    code, found = tried(
+    texts = ("--room", "cells/merkle", "--room", "cells/cell", "--sample", "12", "--seed", "7")
+    code, fields = tried(
         CHECKOUT,
-        *told,
+        *texts,
         "--tests",
         "tests/cells/test_merkle.py",
         "--tests",
@@ -143,7 +143,7 @@ def test_a_few_of_ours_are_killed(tmp_path: Path) -> None:
         "--state",
         str(tmp_path),
     )
-    assert (code, found["survivors"], sum(found["total"].values())) == (0, [], 12)
+    assert (code, fields["survivors"], sum(fields["total"].values())) == (0, [], 12)
 
 
 def test_the_table_names_every_room() -> None:

@@ -88,19 +88,19 @@ def kinds(text: str) -> list[str]:
     """What the sections of mutations.md get wrong about fields, numbers and views."""
     wrong = [] if f"\n{len(STRUCTS)} kinds have a struct now" in text else [f"there are {len(STRUCTS)} kinds"]
     for name, struct in STRUCTS.items():
-        told = section(text, f"`{name}`")
-        found = tables(told)
-        if len(found) != 2 or f"Number {struct.NUMBER}." not in told:
+        other_section = section(text, f"`{name}`")
+        actual_tables = tables(other_section)
+        if len(actual_tables) != 2 or f"Number {struct.NUMBER}." not in other_section:
             wrong.append(f"{name}: no section with its number, its fields and its effects")
             continue
-        fields = [quoted(row[0])[0] for row in found[0]]
+        fields = [quoted(row[0])[0] for row in actual_tables[0]]
         if fields != list(struct.__struct_fields__):
             wrong.append(f"{name}: fields {fields}")
-        views = {row[0] for row in found[1]}
+        views = {row[0] for row in actual_tables[1]}
         wrong += [f"{name}: no effect on {p.name}" for p in PROJECTORS if name in p.kinds() and p.name not in views]
         if views - {p.name for p in PROJECTORS} - {"all"}:
             wrong.append(f"{name}: views {views}")
-        named = re.search(r"^Rules: (.+)$", told, re.MULTILINE)
+        named = re.search(r"^Rules: (.+)$", other_section, re.MULTILINE)
         rules = {rule.__name__ for rule in RULES}
         wrong += [f"{name}: rule {rule}" for rule in quoted(named[1] if named else "`none`") if rule not in rules]
     return wrong
@@ -108,26 +108,28 @@ def kinds(text: str) -> list[str]:
 
 def numbers(text: str) -> list[str]:
     """What the table of reserved names gets wrong."""
-    told = {int(row[0]): (quoted(row[1])[0], row[2]) for row in tables(section(text, "Reserved names and numbers"))[0]}
+    values = {
+        int(row[0]): (quoted(row[1])[0], row[2]) for row in tables(section(text, "Reserved names and numbers"))[0]
+    }
     right = {n: (name, "written" if name in STRUCTS else "reserved") for n, name in m.MUTATION_NAMES.items()}
-    return [str(pair) for pair in set(told.items()) ^ set(right.items())]
+    return [str(pair) for pair in set(values.items()) ^ set(right.items())]
 
 
 def rules(text: str) -> list[str]:
     """What the table of rules gets wrong, their order included."""
-    told = [quoted(row[0])[0] for row in tables(section(text, "Rules"))[0]]
+    parts = [quoted(row[0])[0] for row in tables(section(text, "Rules"))[0]]
     right = [rule.__name__ for rule in RULES]
-    return [] if told == right else [f"{told} are not {right}"]
+    return [] if parts == right else [f"{parts} are not {right}"]
 
 
 def cells(text: str) -> list[str]:
     """What the table of cells gets wrong about what each must hold."""
-    told = [(quoted(row[0])[0], quoted(row[1])[0], row[2]) for row in tables(section(text, "Cells"))[0]]
+    rows = [(quoted(row[0])[0], quoted(row[1])[0], row[2]) for row in tables(section(text, "Cells"))[0]]
     names = {kind: m.MUTATION_NAMES[kind.NUMBER] for kind in FORMS}  # type: ignore[attr-defined]
     right = [(names[kind], field, form.words) for kind, fields in FORMS.items() for field, form in fields.items()]
     named = {(kind, field) for kind, fields in m.CELL_FIELDS.items() for field in fields} | {(m.Pack, "envelopes")}
     missing = named ^ {(kind, field) for kind, fields in FORMS.items() for field in fields}
-    return ([] if told == right else [f"{told} are not {right}"]) + [str(one) for one in missing]
+    return ([] if rows == right else [f"{rows} are not {right}"]) + [str(item) for item in missing]
 
 
 def views(text: str) -> list[str]:
@@ -137,16 +139,16 @@ def views(text: str) -> list[str]:
     if titles != [p.name for p in PROJECTORS]:
         wrong.append(f"sections {titles}")
     for projector in PROJECTORS:
-        found = tables(section(text, projector.name)) or [[]]
-        told = {quoted(row[0])[0]: (quoted(row[1]), {*quoted(row[1]), *quoted(row[2])}) for row in found[0]}
+        actual_tables = tables(section(text, projector.name)) or [[]]
+        values = {quoted(row[0])[0]: (quoted(row[1]), {*quoted(row[1]), *quoted(row[2])}) for row in actual_tables[0]}
         db = apsw.Connection(":memory:")
         projector.create(db)
         for table in projector.schema:
             columns: list[Any] = db.execute(f"SELECT name, pk FROM pragma_table_info('{table}')").fetchall()
             keys = [name for name, pk in sorted(columns, key=lambda column: column[1]) if pk]
-            if told.pop(table, None) != (keys, {name for name, _ in columns}):
+            if values.pop(table, None) != (keys, {name for name, _ in columns}):
                 wrong.append(f"{projector.name}: table {table}")
-        wrong += [f"{projector.name}: no table {table}" for table in told]
+        wrong += [f"{projector.name}: no table {table}" for table in values]
         if not re.search(r"^Law: ", section(text, projector.name), re.MULTILINE):
             wrong.append(f"{projector.name}: no law")
     return wrong
@@ -160,8 +162,8 @@ def options(text: str) -> list[str]:
         wrong.append("the options of every command")
     for name, command in COMMANDS.items():
         # Examples aside: they may show what is wrong.
-        told = re.sub(r"^```.*?^```", "", section(text, name), flags=re.MULTILINE | re.DOTALL)
-        named = set(re.findall(r"--[a-z][a-z-]*", told)) - COMMON
+        other_text = re.sub(r"^```.*?^```", "", section(text, name), flags=re.MULTILINE | re.DOTALL)
+        named = set(re.findall(r"--[a-z][a-z-]*", other_text)) - COMMON
         known = {option for action in command.parser()._actions for option in action.option_strings if "--" in option}
         if named != known - COMMON:
             wrong.append(f"{name}: {named ^ (known - COMMON)}")
@@ -173,34 +175,36 @@ def options(text: str) -> list[str]:
 def shell(text: str) -> list[str]:
     """What shell.md gets wrong about the shell's options, modes and commands, their order included."""
     wrong = []
-    told = [re.findall(r"-[-\w]+", row[0]) for row in tables(section(text, "The command line"))[0]]
-    if [sorted(names) for names in told] != [sorted(option.names) for option in OPTIONS]:
-        wrong.append(f"options {told}")
+    matches = [re.findall(r"-[-\w]+", row[0]) for row in tables(section(text, "The command line"))[0]]
+    if [sorted(names) for names in matches] != [sorted(option.names) for option in OPTIONS]:
+        wrong.append(f"options {matches}")
     if [quoted(row[0])[0] for row in tables(section(text, "Modes"))[0]] != [AUTO, *MODES]:
         wrong.append("modes")
     commands = [quoted(row[0])[0].replace("\\|", "|") for row in tables(section(text, "Commands"))[0]]
-    if commands != [f"\\{one.name} {one.takes}".rstrip() for one in SHELL_COMMANDS.values()]:
+    if commands != [
+        f"\\{shell_command.name} {shell_command.takes}".rstrip() for shell_command in SHELL_COMMANDS.values()
+    ]:
         wrong.append(f"commands {commands}")
     return wrong
 
 
 def figures(text: str) -> list[str]:
     """What performance.md gets wrong about which figures there are and what must hold of each."""
-    told = {(quoted(row[0])[0], row[1]): row[2] for row in tables(text)[0]}
-    return [str(pair) for pair in set(told.items()) ^ set(bench.goals().items())]
+    fields = {(quoted(row[0])[0], row[1]): row[2] for row in tables(text)[0]}
+    return [str(pair) for pair in set(fields.items()) ^ set(bench.goals().items())]
 
 
 def exported(text: str) -> list[str]:
     """What exports.md gets wrong about the tables, their keys and their columns."""
-    told = [(*quoted(row[0]), *quoted(row[1]), *quoted(row[2])) for row in tables(section(text, "Tables"))[0]]
-    return [] if told == [(one.name, *(c.name for c in one.columns)) for one in TABLES] else [f"tables {told}"]
+    rows = [(*quoted(row[0]), *quoted(row[1]), *quoted(row[2])) for row in tables(section(text, "Tables"))[0]]
+    return [] if rows == [(table.name, *(c.name for c in table.columns)) for table in TABLES] else [f"tables {rows}"]
 
 
 def filmed(text: str) -> list[str]:
     """What debug.md gets wrong about the tables of a film and the addresses that are answered."""
-    told = {quoted(row[0])[0]: quoted(row[2]) for row in tables(section(text, "The film"))[0]}
+    fields = {quoted(row[0])[0]: quoted(row[2]) for row in tables(section(text, "The film"))[0]}
     right = {name: list(kind.__struct_encode_fields__) for name, kind in FILM.items()}
-    wrong = [f"{name}: {told.get(name)}" for name in right if told.get(name) != right[name]]
+    wrong = [f"{name}: {fields.get(name)}" for name in right if fields.get(name) != right[name]]
     rows = tables(section(text, "Addresses"))[0]
     named = {quoted(row[0])[0].partition("?")[0] for row in rows}
     store = memory_store()
@@ -212,15 +216,15 @@ def filmed(text: str) -> list[str]:
 
 def cut(text: str) -> list[str]:
     """What columns.md gets wrong about the tables of segments and their columns."""
-    told = {quoted(row[0])[0]: tuple(quoted(row[1])) for row in tables(section(text, "The tables"))[0]}
-    return [] if told == COLUMNS else [f"tables {told}"]
+    items = {quoted(row[0])[0]: tuple(quoted(row[1])) for row in tables(section(text, "The tables"))[0]}
+    return [] if items == COLUMNS else [f"tables {items}"]
 
 
 def forms(text: str) -> list[str]:
     """What compression.md gets wrong about compressors, methods, reasons, outcomes and types of pages."""
     made, reasons = tables(section(text, "Forms"))[:2]
     methods, types, outcomes = (tables(section(text, title))[0] for title in ("Methods", "Types of pages", "Callbacks"))
-    told = [
+    items = [
         {(quoted(row[0])[0], level): quoted(row[level])[0] for row in made for level in (1, 2, 3)},
         [quoted(row[0])[0] for row in reasons],
         [(int(row[0]), quoted(row[1])[0]) for row in methods],
@@ -228,25 +232,28 @@ def forms(text: str) -> list[str]:
         [(quoted(row[0])[0], int(row[1]), row[2] == "rarely") for row in types],
     ]
     right = [
-        {(modality.word, int(level)): METHODS[one.method] for (modality, level), one in COMPRESSORS.items()},
+        {
+            (modality.word, int(level)): METHODS[compressor.method]
+            for (modality, level), compressor in COMPRESSORS.items()
+        },
         [reason.word for reason in NoFormReason],
         [(int(method), name) for method, name in METHODS.items()],
         [outcome.word for outcome in Outcome],
         [(kind.word, int(rule.level_max), rule.rarely) for kind, rule in COMPRESSION.items()],
     ]
-    return [f"{one} is not {other}" for one, other in zip(told, right, strict=True) if one != other]
+    return [f"{first} is not {other}" for first, other in zip(items, right, strict=True) if first != other]
 
 
 def campaigns(text: str) -> list[str]:
     """What reliability.md gets wrong about which campaigns there are."""
-    told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
-    return [] if tuple(told) == campaign.CAMPAIGNS else [f"{told} are not {campaign.CAMPAIGNS}"]
+    parts = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
+    return [] if tuple(parts) == campaign.CAMPAIGNS else [f"{parts} are not {campaign.CAMPAIGNS}"]
 
 
 def formats(text: str) -> list[str]:
     """What sources.md gets wrong about the formats and the order they are tried in."""
-    told = [quoted(row[0])[0] for row in tables(text)[0]]
-    wrong = [] if tuple(told) == FORMATS else [f"formats {told}"]
+    parts = [quoted(row[0])[0] for row in tables(text)[0]]
+    wrong = [] if tuple(parts) == FORMATS else [f"formats {parts}"]
     return wrong + [f"no section {name}" for name in FORMATS if not section(text, name)]
 
 

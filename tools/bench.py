@@ -189,44 +189,44 @@ def run(name: str, asked: argparse.Namespace, disk: Path, fast: Path) -> None:
             say(f"  {line(row)}")
     except MissingError as missing:
         raise RefusedError(f"{name} could not be measured: {missing}") from None
-    told = {
+    fields = {
         **machine(asked.quick),
         "flushes": f"flushes {bench.regime}",
         "took": f"took {time.monotonic() - started:.0f} s",
     }
     if asked.json:
-        print(json.dumps({"bench": name, "machine": told, "rows": [row._asdict() for row in rows]}), flush=True)
+        print(json.dumps({"bench": name, "machine": fields, "rows": [row._asdict() for row in rows]}), flush=True)
     else:
-        print("\n".join(table(name, rows, told)), flush=True)
+        print("\n".join(table(name, rows, fields)), flush=True)
 
 
-def burdens(given: Sequence[str]) -> dict[str, float]:
+def burdens(texts: Sequence[str]) -> dict[str, float]:
     """What each contender is slowed by, in seconds."""
-    found = {}
-    for text in given:
+    fields = {}
+    for text in texts:
         name, _, seconds = text.partition("=")
         try:
-            found[name] = float(seconds)
+            fields[name] = float(seconds)
         except ValueError:
             raise RefusedError(f"--slow {text!r} is no CONTENDER=SECONDS") from None
-    return found
+    return fields
 
 
-def table(name: str, rows: Sequence[Any], told: dict[str, str]) -> Iterator[str]:
+def table(name: str, rows: Sequence[Any], fields: dict[str, str]) -> Iterator[str]:
     """The rows for a reader."""
     width = max([len(row.name) for row in rows] + [len(name)])
     yield f"\n{name:{width}}  {'figure':>10}  {'low':>10}  {'high':>10}  goal"
     for row in rows:
         yield line(row, width)
-    yield "; ".join(told.values())
+    yield "; ".join(fields.values())
 
 
 def line(row: Any, width: int = 0) -> str:
     """One row: figure, spread, goal, and whether it holds."""
     goal = promised(row)
-    held = "" if row.goal == "" else "  held" if row.ok else "  MISSED"
+    text = "" if row.goal == "" else "  held" if row.ok else "  MISSED"
     figures = "  ".join(f"{short(value):>10}" for value in (row.figure, row.low, row.high))
-    return f"{row.name:{width}}  {figures}  {goal}{held}"
+    return f"{row.name:{width}}  {figures}  {goal}{text}"
 
 
 def promised(goal: Any) -> str:
@@ -255,7 +255,7 @@ def machine(quick: bool) -> dict[str, str]:
     if Path("/proc/cpuinfo").is_file():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), model)
-    told = {
+    fields = {
         "cpu": f"{os.cpu_count()} x {model}",
         "system": f"{platform.system()} {platform.release()}",
         "python": f"Python {platform.python_version()}",
@@ -263,7 +263,7 @@ def machine(quick: bool) -> dict[str, str]:
         "load": f"load {os.getloadavg()[0]:.2f}",
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
-    return {"sizes": "QUICK: small sizes, not for quoting", **told} if quick else told
+    return {"sizes": "QUICK: small sizes, not for quoting", **fields} if quick else fields
 
 
 if __name__ == "__main__":

@@ -72,10 +72,10 @@ def use_new_python() -> None:
     if sys.version_info >= PYTHON_MIN:
         return
     for name in PYTHONS:
-        found = shutil.which(name)
-        if found and runs(found, f"import sys; sys.exit(sys.version_info < {PYTHON_MIN})"):
-            say(f"Python {sys.version.split()[0]} is too old for vmstore: going on with {found}")
-            os.execv(found, [found, *sys.argv])
+        actual = shutil.which(name)
+        if actual and runs(actual, f"import sys; sys.exit(sys.version_info < {PYTHON_MIN})"):
+            say(f"Python {sys.version.split()[0]} is too old for vmstore: going on with {actual}")
+            os.execv(actual, [actual, *sys.argv])
     least = ".".join(map(str, PYTHON_MIN))
     raise RefusedError(
         f"Python {sys.version.split()[0]} is too old and none of {', '.join(PYTHONS)} was found;"
@@ -98,9 +98,9 @@ def stamp(venv: Path, extra: str) -> Path:
 
 def digest(root: Path) -> str:
     """A hash of pyproject.toml and of where it stands: a moved checkout needs its scripts rebuilt."""
-    told = hashlib.sha256(os.fsencode(root) + b"\0")
-    told.update((root / "pyproject.toml").read_bytes())
-    return told.hexdigest()
+    other_digest = hashlib.sha256(os.fsencode(root) + b"\0")
+    other_digest.update((root / "pyproject.toml").read_bytes())
+    return other_digest.hexdigest()
 
 
 def has_pip(venv: Path) -> bool:

@@ -17,14 +17,14 @@ INSTALL = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
 
 def browser() -> str | None:
     """Where a Chromium is; None where there is none."""
-    told = os.environ.get("VMSTORE_CHROMIUM")
-    return told or next((found for name in NAMES if (found := shutil.which(name))), None)
+    other_browser = os.environ.get("VMSTORE_CHROMIUM")
+    return other_browser or next((actual for name in NAMES if (actual := shutil.which(name))), None)
 
 
 def main() -> int:
     """Prints where a Chromium is, after installing one where that is needed and allowed."""
-    found = browser()
-    if found is None:
+    actual_browser = browser()
+    if actual_browser is None:
         if shutil.which("apt-get") is None or os.geteuid() != 0:
             print(
                 "browser: there is no Chromium, and it is installed only as root by apt-get; install it "
@@ -36,11 +36,11 @@ def main() -> int:
             if done := subprocess.run(command, check=False).returncode:
                 print(f"browser: `{' '.join(command)}` failed; see what it printed", file=sys.stderr)
                 return done
-        found = browser()
-    if found is None:
+        actual_browser = browser()
+    if actual_browser is None:
         print("browser: apt-get installed no Chromium that is on PATH; name it: VMSTORE_CHROMIUM=…", file=sys.stderr)
         return 1
-    print(found)
+    print(actual_browser)
     return 0
 
 

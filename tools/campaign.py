@@ -60,24 +60,24 @@ OURS = (Path(__file__).parent, ROOT)
 
 def main(arguments: Sequence[str]) -> int:
     """Runs batch after batch until the time is up, there are enough, or an invariant breaks."""
-    given = parsed(arguments)
+    input_arguments = parsed(arguments)
     sys.path[:0] = [str(place) for place in OURS if str(place) not in sys.path]
-    campaign = import_module(f"campaigns.{given.name}")
+    campaign = import_module(f"campaigns.{input_arguments.name}")
     started = time.monotonic()
-    found: Counter[str] = Counter()
-    seed, problem = given.seed, None
-    while problem is None and not enough(given, found["batches"], time.monotonic() - started):
-        found["batches"] += 1
-        problem = one(campaign, given, seed, found)
+    counts: Counter[str] = Counter()
+    seed, problem = input_arguments.seed, None
+    while problem is None and not enough(input_arguments, counts["batches"], time.monotonic() - started):
+        counts["batches"] += 1
+        problem = run_batch(campaign, input_arguments, seed, counts)
         seed += 1
-        if not given.json:
-            print(line(given.name, found, time.monotonic() - started), flush=True)
+        if not input_arguments.json:
+            print(line(input_arguments.name, counts, time.monotonic() - started), flush=True)
     if problem is None:
-        problem = deaf(campaign, found)
-    found["seconds"] = round(time.monotonic() - started)
-    if given.totals:
-        add(given.totals, given.name, found, range(given.seed, seed))
-    close(given, found, range(given.seed, seed), problem)
+        problem = deaf(campaign, counts)
+    counts["seconds"] = round(time.monotonic() - started)
+    if input_arguments.totals:
+        add(input_arguments.totals, input_arguments.name, counts, range(input_arguments.seed, seed))
+    close(input_arguments, counts, range(input_arguments.seed, seed), problem)
     return 0 if problem is None else 1
 
 
@@ -100,111 +100,118 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--keep", action="store_true", help="leave the stores where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end and nothing else")
-    given = parser.parse_args(arguments)
-    if given.seconds is not None and given.name not in TIMED:
+    input_arguments = parser.parse_args(arguments)
+    if input_arguments.seconds is not None and input_arguments.name not in TIMED:
         parser.error(f"--seconds is for {' and '.join(TIMED)}: the batches of the others end by themselves")
-    if given.plant is not None and given.plant not in PLANTS.get(given.name, ()):
+    if input_arguments.plant is not None and input_arguments.plant not in PLANTS.get(input_arguments.name, ()):
         parser.error(f"--plant is for {'; '.join(map(_planted, PLANTS.items()))}: other faults are planted by tests")
-    return given
+    return input_arguments
 
 
-def _planted(one: tuple[str, tuple[str, ...]]) -> str:
-    return f"{', '.join(one[1])} in {one[0]}"
+def _planted(row: tuple[str, tuple[str, ...]]) -> str:
+    return f"{', '.join(row[1])} in {row[0]}"
 
 
-def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:
+def enough(arguments: argparse.Namespace, batches: int, seconds: float) -> bool:
     """Whether the run is over."""
-    if given.minutes is not None and seconds >= 60 * given.minutes and batches:
+    if arguments.minutes is not None and seconds >= 60 * arguments.minutes and batches:
         return True
-    most = given.batches if given.batches is not None else None if given.minutes is not None else 1
+    most = arguments.batches if arguments.batches is not None else None if arguments.minutes is not None else 1
     return most is not None and batches >= most
 
 
-def one(campaign: Any, given: argparse.Namespace, seed: int, found: Counter[str]) -> str | None:
+def run_batch(campaign: Any, arguments: argparse.Namespace, seed: int, counts: Counter[str]) -> str | None:
     """One batch, added to what was found; the command that repeats it where an invariant broke."""
     try:
-        with room(given) as place:
-            gather(found, campaign.batch(seed, place, **told(given)))
+        with room(arguments) as place:
+            gather(counts, campaign.batch(seed, place, **batch_options(arguments)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
-        gather(found, getattr(error, "found", {}))
-        found["failures"] += 1
-        found[getattr(error, "kind", "crashed")] += 1
-        return f"seed {seed} broke an invariant; repeat it with: {repeat(given, seed)}"
+        gather(counts, getattr(error, "found", {}))
+        counts["failures"] += 1
+        counts[getattr(error, "kind", "crashed")] += 1
+        return f"seed {seed} broke an invariant; repeat it with: {repeat(arguments, seed)}"
     return None
 
 
-def gather(found: Counter[str], more: Mapping[str, int]) -> None:
+def gather(counts: Counter[str], more: Mapping[str, int]) -> None:
     """Adds what was done to what was; of the worst of something it keeps the worst."""
     for what, count in more.items():
-        found[what] = max(found[what], count) if what.startswith("worst") else found[what] + count
+        counts[what] = max(counts[what], count) if what.startswith("worst") else counts[what] + count
 
 
 @contextmanager
-def room(given: argparse.Namespace) -> Iterator[Path]:
+def room(arguments: argparse.Namespace) -> Iterator[Path]:
     """A folder for a batch's stores, gone afterwards unless it is to be kept."""
-    where = given.folder or (MEMORY if MEMORY.is_dir() else None)
-    if given.keep:
-        yield Path(mkdtemp(dir=where, prefix=f"{given.name}-"))
+    where = arguments.folder or (MEMORY if MEMORY.is_dir() else None)
+    if arguments.keep:
+        yield Path(mkdtemp(dir=where, prefix=f"{arguments.name}-"))
         return
     with TemporaryDirectory(dir=where) as place:
         yield Path(place)
 
 
-def told(given: argparse.Namespace) -> dict[str, Any]:
+def batch_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a batch is told beside its seed and its folder."""
-    told = {name: value for name, value in (("seconds", given.seconds), ("plant", given.plant)) if value is not None}
-    if given.name == "soak" and not given.json:
-        told["tell"] = partial(print, flush=True)
-    return told
+    values = {
+        name: value for name, value in (("seconds", arguments.seconds), ("plant", arguments.plant)) if value is not None
+    }
+    if arguments.name == "soak" and not arguments.json:
+        values["tell"] = partial(print, flush=True)
+    return values
 
 
-def repeat(given: argparse.Namespace, seed: int) -> str:
+def repeat(arguments: argparse.Namespace, seed: int) -> str:
     """The command that repeats a batch."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     commit = done.stdout.strip() or "unknown"
-    long = "" if given.seconds is None else f" --seconds {given.seconds:g}"
-    planted = "" if given.plant is None else f" --plant {given.plant}"
-    run = f"python tools/campaign.py {given.name} --seed {seed} --batches 1{long}{planted}"
+    long = "" if arguments.seconds is None else f" --seconds {arguments.seconds:g}"
+    planted = "" if arguments.plant is None else f" --plant {arguments.plant}"
+    run = f"python tools/campaign.py {arguments.name} --seed {seed} --batches 1{long}{planted}"
     return f"git checkout {commit.removesuffix('-dirty')} && {run}"
 
 
-def deaf(campaign: Any, found: Counter[str]) -> str | None:
+def deaf(campaign: Any, counts: Counter[str]) -> str | None:
     """What a campaign says that did not meet all it is there for: its silence proves nothing."""
-    missing = sorted(kind for kind in campaign.NEEDED if not found[kind] and not found[f"skipped {kind}"])
+    missing = sorted(kind for kind in campaign.NEEDED if not counts[kind] and not counts[f"skipped {kind}"])
     return f"this run proves nothing: it never met {', '.join(missing)}; run it longer" if missing else None
 
 
-def line(name: str, found: Counter[str], seconds: float) -> str:
+def line(name: str, counts: Counter[str], seconds: float) -> str:
     """How far it has come."""
-    told = ", ".join(f"{count:,} {what}" for what, count in sorted(found.items()) if what != "batches")
-    return f"{name}: {found['batches']:,} batches in {seconds:,.0f} s: {told}"
+    text = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()) if what != "batches")
+    return f"{name}: {counts['batches']:,} batches in {seconds:,.0f} s: {text}"
 
 
-def close(given: argparse.Namespace, found: Counter[str], seeds: range, problem: str | None) -> None:
+def close(arguments: argparse.Namespace, counts: Counter[str], seeds: range, problem: str | None) -> None:
     """The last word of a run."""
-    if given.json:
-        told = {"campaign": given.name, "seeds": [seeds.start, seeds.stop - 1], "found": found, "problem": problem}
-        print(json.dumps(told))
+    if arguments.json:
+        fields = {
+            "campaign": arguments.name,
+            "seeds": [seeds.start, seeds.stop - 1],
+            "found": counts,
+            "problem": problem,
+        }
+        print(json.dumps(fields))
     elif problem is not None:
         print(f"\n{problem}")
 
 
-def add(path: Path, name: str, found: Counter[str], seeds: range) -> None:
+def add(path: Path, name: str, counts: Counter[str], seeds: range) -> None:
     """Adds a run to the sums in a file, which is replaced whole; two runs may end at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(path.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        told = json.loads(path.read_text()) if path.exists() else {}
-        sums = Counter(told.get(name, {}).get("sums", {}))
+        document = json.loads(path.read_text()) if path.exists() else {}
+        sums = Counter(document.get(name, {}).get("sums", {}))
         sums.update({"runs": 1, "failures": 0})
-        gather(sums, found)
-        runs = [*told.get(name, {}).get("seeds", []), [seeds.start, seeds.stop - 1]]
-        told[name] = {"sums": dict(sorted(sums.items())), "seeds": runs}
+        gather(sums, counts)
+        runs = [*document.get(name, {}).get("seeds", []), [seeds.start, seeds.stop - 1]]
+        document[name] = {"sums": dict(sorted(sums.items())), "seeds": runs}
         beside = path.with_name(path.name + ".new")
-        beside.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n")
+        beside.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
         os.replace(beside, path)
 
 

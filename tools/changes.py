@@ -40,7 +40,7 @@ READERS = {
 
 def changed_files(root: Path, reference: str) -> list[str]:
     """The files that differ from a commit, with those that git does not know yet."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for command in (
         ["diff", "--name-only", "-z", "--no-renames", reference, "--"],
         ["ls-files", "-z", "-o", "--exclude-standard"],
@@ -48,8 +48,8 @@ def changed_files(root: Path, reference: str) -> list[str]:
         done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RefusedError(f"git cannot compare with {reference!r}: {done.stderr.strip()}")
-        found.update(name for name in done.stdout.split("\0") if name)
-    return sorted(found)
+        texts.update(name for name in done.stdout.split("\0") if name)
+    return sorted(texts)
 
 
 def touched(root: Path, changed: Iterable[str]) -> list[str]:
@@ -58,16 +58,16 @@ def touched(root: Path, changed: Iterable[str]) -> list[str]:
     if any(name in EVERYTHING for name in changed):
         return ["tests"]
     files = {name: (root / name).read_text() for name in python_files(root)}
-    found = reached(users_of(files), {name for name in changed if name.endswith(".py")})
+    texts = reached(users_of(files), {name for name in changed if name.endswith(".py")})
     for name in changed:
         parts = PurePosixPath(name).parts
-        found.update(READERS.get(parts[0], ()))
+        texts.update(READERS.get(parts[0], ()))
         if len(parts) > 2 and parts[0] == "vmstore":
-            found.add(f"tests/{tests_of(parts[1])}")
+            texts.add(f"tests/{tests_of(parts[1])}")
         elif parts[0] == "tests" and not name.endswith(".py"):
             # Data that tests read lies beside them.
-            found.add(str(PurePosixPath(name).parent))
-    return without_covered(name for name in found if is_test(name) and (root / name).exists())
+            texts.add(str(PurePosixPath(name).parent))
+    return without_covered(name for name in texts if is_test(name) and (root / name).exists())
 
 
 def users_of(files: Mapping[str, str]) -> dict[str, set[str]]:
@@ -82,15 +82,15 @@ def users_of(files: Mapping[str, str]) -> dict[str, set[str]]:
 
 def reached(users: Mapping[str, set[str]], changed: set[str]) -> set[str]:
     """The changed files, and those that import one of them, directly or by way of their own room."""
-    found, waiting = set(changed), list(changed)
+    actual_users, waiting = set(changed), list(changed)
     while waiting:
         name = waiting.pop()
-        for user in users.get(name, set()) - found:
+        for user in users.get(name, set()) - actual_users:
             # Into the tests every way is followed; within vmstore only the ways inside one room.
             if not user.startswith("vmstore/") or room_of(user) == room_of(name):
-                found.add(user)
+                actual_users.add(user)
                 waiting.append(user)
-    return found
+    return actual_users
 
 
 def imports(text: str, modules: Mapping[str, str]) -> Iterator[str]:

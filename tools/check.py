@@ -55,27 +55,27 @@ def main(arguments: Sequence[str]) -> int:
     lane.add_argument("--nightly", action="store_true", help="everything and the campaigns")
     lane.add_argument("--time", action="store_true", help="record which tests are slow")
     parser.add_argument("pytest", nargs="*", metavar="-- PYTEST_ARGUMENT", help="given to pytest")
-    given = parser.parse_args(arguments)
-    steps = steps_of(given)
+    input_arguments = parser.parse_args(arguments)
+    steps = steps_of(input_arguments)
     # The tests are last: their closing line is what people and CI read.
     folder = ready("dev")
-    code = at_once([one for one in steps if one[0] != "tests"], folder)
+    code = at_once([step for step in steps if step[0] != "tests"], folder)
     for name, command in steps:
         if not code and name == "tests":
-            code = step(name, folder, [*command, *given.pytest])
+            code = step(name, folder, [*command, *input_arguments.pytest])
     return code
 
 
-def steps_of(given: argparse.Namespace) -> list[Step]:
+def steps_of(arguments: argparse.Namespace) -> list[Step]:
     """The commands of the lane that the arguments choose."""
-    if given.fast:
+    if arguments.fast:
         return [*QUICK, ("tests", (*TESTS, "--lane", "fast"))]
-    if given.room:
-        return [*QUICK, ("tests", (*TESTS, *room(given.room)))]
-    if given.changed:
-        names = touched(ROOT, changed_files(ROOT, given.changed))
+    if arguments.room:
+        return [*QUICK, ("tests", (*TESTS, *room(arguments.room)))]
+    if arguments.changed:
+        names = touched(ROOT, changed_files(ROOT, arguments.changed))
         if not names:
-            print(f"no test is touched by what changed since {given.changed}")
+            print(f"no test is touched by what changed since {arguments.changed}")
         return [*STATIC, *([("tests", (*TESTS, *names))] if names else [])]
     if given.nightly:
         return [*STATIC, INTEGRATIONS, ("tests", (*TESTS, *TIDY_DONE, "--lane", "nightly"))]
@@ -87,12 +87,12 @@ def steps_of(given: argparse.Namespace) -> list[Step]:
 def room(name: str) -> list[str]:
     """The folders and files of tests/ that a room's name stands for."""
     tests = ROOT / "tests"
-    found = [path for path in (tests / tests_of(name), tests / f"test_{name}.py") if path.exists()]
-    if not found:
+    actual_tests = [path for path in (tests / tests_of(name), tests / f"test_{name}.py") if path.exists()]
+    if not actual_tests:
         rooms = [path.name for path in tests.iterdir() if path.is_dir() and any(path.glob("**/test_*.py"))]
         files = [path.stem.removeprefix("test_") for path in tests.glob("test_*.py")]
         raise RefusedError(f"no room {name!r}; there are {', '.join(sorted([*rooms, *files]))}")
-    return [str(path.relative_to(ROOT)) for path in found]
+    return [str(path.relative_to(ROOT)) for path in actual_tests]
 
 
 def at_once(steps: Sequence[Step], folder: Path) -> int:

@@ -36,11 +36,11 @@ def sections(name: str) -> dict[str, list[str]]:
 @cache
 def files() -> dict[str, list[str]]:
     """The files and tickets tools can read: numbered lines by path."""
-    found = {}
+    fields = {}
     for head, body in sections("files").items():
         path, start = head.split("@")
-        found[path] = [f"{n:>4}  {text}" for n, text in enumerate(body, int(start))]
-    return found
+        fields[path] = [f"{n:>4}  {text}" for n, text in enumerate(body, int(start))]
+    return fields
 
 
 def pairs(text: str, fields: int) -> list[list[str]]:
@@ -81,9 +81,9 @@ def search_code(pattern: str) -> tuple[dict[str, Any], str]:
                 near = [f"{path}-{n[:4].strip()}- {n[6:]}" for n in lines[max(0, i - 1) : i + 2]]
                 near[min(i, 1)] = f"{path}:{line[:4].strip()}: {line[6:]}"
                 hits.append("\n".join(near))
-    found = f"{len(hits)} match{'es' * (len(hits) != 1)} for {pattern!r}"
+    text = f"{len(hits)} match{'es' * (len(hits) != 1)} for {pattern!r}"
     asked = {"pattern": pattern, "paths": ["src", "db", "infra", "docs"]}
-    return asked, "\n".join([found, "\n--\n".join(hits[:9])]).strip()
+    return asked, "\n".join([text, "\n--\n".join(hits[:9])]).strip()
 
 
 def between(median: str, p99: str) -> str:

@@ -30,15 +30,15 @@ def telling(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def fits(found: StatedFact, wanted: dict[str, Any], speaker: str) -> bool:
+def fits(fact: StatedFact, wanted: dict[str, Any], speaker: str) -> bool:
     """Whether a fact that was found is one that a reader labelled."""
     mine, theirs = (telling(f"{subject} {what}") for subject, what in (
-        (found.subject, f"{found.verb} {found.what}"), (wanted["subject"], f"{wanted['verb']} {wanted['what']}"),
+        (fact.subject, f"{fact.verb} {fact.what}"), (wanted["subject"], f"{wanted['verb']} {wanted['what']}"),
     ))  # fmt: skip
     who = telling(speaker) | telling("user")
     shared = (mine & theirs) - who
     shorter = min(len(mine - who), len(theirs - who))
-    objects = telling(f"{found.verb} {found.what}") & telling(f"{wanted['subject']} {wanted['what']} {wanted['verb']}")
+    objects = telling(f"{fact.verb} {fact.what}") & telling(f"{wanted['subject']} {wanted['what']} {wanted['verb']}")
     return bool(objects - who) and len(shared) >= SHARED_MIN * shorter
 
 
@@ -50,15 +50,17 @@ def found_in(row: dict[str, Any]) -> list[StatedFact]:
 
 def held_before(row: dict[str, Any]) -> list[HeldFact]:
     """What is known of what was said before an utterance."""
-    known = [fact for said in row.get("context") or [] for fact in found_in(said)]
+    known = [fact for expected in row.get("context") or [] for fact in found_in(expected)]
     return [HeldFact(fact, place + 1) for place, fact in enumerate(known)]
 
 
-def ends(added: list[Addition], held: list[HeldFact], row: dict[str, Any]) -> tuple[int, int]:
+def ends(added: list[Addition], facts: list[HeldFact], row: dict[str, Any]) -> tuple[int, int]:
     """How many facts of before an utterance ends: of those that a reader says are over, and of others."""
-    gone = [other.fact for one in added for other in held if one.fact is not None and ended_by(one, other)]
-    said = [one["supersedes"]["what"] for one in row["facts"] if one.get("supersedes")]
-    right = sum(any(telling(f"{fact.verb} {fact.what}") & telling(what) for what in said) for fact in gone)
+    gone = [
+        other.fact for addition in added for other in facts if addition.fact is not None and ended_by(addition, other)
+    ]
+    value = [fact["supersedes"]["what"] for fact in row["facts"] if fact.get("supersedes")]
+    right = sum(any(telling(f"{fact.verb} {fact.what}") & telling(what) for what in value) for fact in gone)
     return right, len(gone) - right
 
 
@@ -72,34 +74,34 @@ def ended_by(addition: Addition, other: HeldFact) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Prints the figures of a file."""
-    path = next(one for one in arguments if not one.startswith("--"))
-    wanted = right = given = good = reversed_ = ended = wrong = 0
+    path = next(argument for argument in arguments if not argument.startswith("--"))
+    wanted = right = number = good = reversed_ = ended = wrong = 0
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        held = held_before(row)
-        added = [one for one in additions(held, found_in(row)) if one.fact is not None]
-        found = [one.fact for one in added if one.fact is not None]
-        over, others = ends(added, held, row)
+        facts = held_before(row)
+        added = [addition for addition in additions(facts, found_in(row)) if addition.fact is not None]
+        actual_facts = [addition.fact for addition in added if addition.fact is not None]
+        over, others = ends(added, facts, row)
         reversed_, ended, wrong = reversed_ + row["reversal"], ended + bool(over), wrong + others
         if row["reversal"] and not over and "--misses" in arguments:
-            print(f"< {row['id']} ends nothing   <- {row['text'][:200]!r} after {[one.fact.what for one in held]}")
+            print(f"< {row['id']} ends nothing   <- {row['text'][:200]!r} after {[fact.fact.what for fact in facts]}")
         labelled, optional = row["facts"], row.get("optional_facts", [])
-        hit = [any(fits(fact, one, row["speaker"]) for fact in found) for one in labelled]
-        fit = [any(fits(fact, one, row["speaker"]) for one in labelled) for fact in found]
+        hit = [any(fits(fact, entry, row["speaker"]) for fact in actual_facts) for entry in labelled]
+        fit = [any(fits(fact, entry, row["speaker"]) for entry in labelled) for fact in actual_facts]
         extra = [
-            not ok and (one.old is not None or any(fits(fact, each, row["speaker"]) for each in optional))
-            for one, fact, ok in zip(added, found, fit, strict=True)
+            not ok and (entry.old is not None or any(fits(fact, each, row["speaker"]) for each in optional))
+            for entry, fact, ok in zip(added, actual_facts, fit, strict=True)
         ]
         wanted, right = wanted + len(labelled), right + sum(hit)
-        given, good = given + len(found) - sum(extra), good + sum(fit)
-        for one, ok in zip(labelled, hit, strict=True):
+        number, good = number + len(actual_facts) - sum(extra), good + sum(fit)
+        for item, ok in zip(labelled, hit, strict=True):
             if not ok and "--misses" in arguments:
-                print(f"- {row['id']} {one['subject']} | {one['verb']} | {one['what']}   <- {row['text'][:300]!r}")
-        for fact, ok, spare in zip(found, fit, extra, strict=True):
+                print(f"- {row['id']} {item['subject']} | {item['verb']} | {item['what']}   <- {row['text'][:300]!r}")
+        for fact, ok, spare in zip(actual_facts, fit, extra, strict=True):
             if not ok and not spare and "--wrong" in arguments:
                 print(f"+ {row['id']} {fact.subject} | {fact.verb} | {fact.what}   <- {fact.text[:200]!r}")
     print(f"recall {right}/{wanted} = {right / max(wanted, 1):.3f}")
-    print(f"precision {good}/{given} = {good / max(given, 1):.3f}")
+    print(f"precision {good}/{number} = {good / max(number, 1):.3f}")
     print(f"reversals that end what was said before {ended}/{reversed_}, wrong ends {wrong}")
     return 0
 

@@ -113,8 +113,8 @@ def figures(root: Path) -> list[Figure]:
     trees = {path: ast.parse(text) for path, text in names.items()}
     poor = sorted({*inflected(list(names)), *old_names(list(names))})
     shared = {name: places for name, places in public_classes(trees).items() if len(places) > 1}
-    folder, most = max(by_folder(list(names)).items(), key=lambda one: one[1])
-    found = [
+    folder, most = max(by_folder(list(names)).items(), key=lambda item: item[1])
+    actual_figures = [
         Figure("modules named in -ing or -ed, or by a name that was given up", len(poor), "0", poor),
         Figure("public class names used for different things", len(shared), "at most 10", words(shared)),
         Figure("files in vmstore/", len(names), "at most 430", []),
@@ -122,13 +122,13 @@ def figures(root: Path) -> list[Figure]:
         Figure("files in one folder", most, "at most 20", [folder]),
     ]
     through = traced(root)
-    found.append(
+    actual_figures.append(
         Figure("files that Store.record runs through, second call", len(through["record"]), "30", through["record"])
     )
-    found.append(Figure("files that session.pack runs through", len(through["pack"]), "50", through["pack"]))
+    actual_figures.append(Figure("files that session.pack runs through", len(through["pack"]), "50", through["pack"]))
     for room in ASSERTS_ROOMS:
-        found.append(Figure(f"asserts per 1,000 lines in {room}", asserts(names, room), "10", []))
-    return found
+        actual_figures.append(Figure(f"asserts per 1,000 lines in {room}", asserts(names, room), "10", []))
+    return actual_figures
 
 
 def words(shared: dict[str, list[str]]) -> list[str]:
@@ -152,12 +152,12 @@ def old_names(paths: list[str]) -> Iterator[str]:
 
 def public_classes(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
     """Where each public class is defined; those of `aio` are twins, which share the names of what they twin."""
-    found = defaultdict(list)
+    fields = defaultdict(list)
     for path, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not path.startswith("aio/"):
-                found[node.name].append(path)
-    return found
+                fields[node.name].append(path)
+    return fields
 
 
 def by_folder(paths: list[str]) -> dict[str, int]:
@@ -186,17 +186,17 @@ def traced(root: Path) -> dict[str, list[str]]:
         raise SystemExit(
             f"{python} cannot follow the two calls ({reason}); run `python3 tools/check.py` once, then again"
         )
-    found: dict[str, list[str]] = json.loads(done.stdout)
-    return found
+    fields: dict[str, list[str]] = json.loads(done.stdout)
+    return fields
 
 
 def show(root: Path, as_json: bool) -> None:
     """Prints the figures, as a table or as JSON with what each is made of."""
-    found = figures(root)
+    actual_figures = figures(root)
     if as_json:
-        print(json.dumps([one._asdict() for one in found], indent=1))
+        print(json.dumps([actual_figure._asdict() for actual_figure in actual_figures], indent=1))
         return
-    print(table(found))
+    print(table(actual_figures))
 
 
 def table(rows: list[Figure]) -> str:

@@ -144,18 +144,18 @@ PAIRS |= {"_ORDER_BY": '"ORDER" "BY"', "_BETWEEN_MOMENTS": '"BETWEEN"'}
 
 def rules(text: str) -> dict[str, list[str]]:
     """The alternatives of each rule, as they are read: without arrows, and keywords without quotes."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     name = ""
     for line in text.split("\n"):
         code = re.sub(r"\s*//.*$|\s*-> *\w+\s*$", "", line)
         if rule := RULE.match(code):
             name = rule["name"]
-            found[name] = [rule["first"]]
+            fields[name] = [rule["first"]]
         elif name and code.lstrip().startswith("|"):
-            found[name].append(code.lstrip()[1:].strip())
+            fields[name].append(code.lstrip()[1:].strip())
         elif code.strip():
             name = ""
-    return {name: [spoken(part) for line in lines for part in alternatives(line)] for name, lines in found.items()}
+    return {name: [spoken(part) for line in lines for part in alternatives(line)] for name, lines in fields.items()}
 
 
 def alternatives(line: str) -> list[str]:

@@ -36,24 +36,26 @@ COUNTED = ("sessions", "calls", "mutations")
 
 def main(arguments: Sequence[str]) -> int:
     """Holds batch after batch until there are enough, the time is up, or a law is broken."""
-    given_ = parsed(arguments)
-    started, held = time.monotonic(), Counter[str]()
-    code, seed = 0, given_.seed
-    while held["lives"] < given_.sessions and (not given_.minutes or time.monotonic() - started < 60 * given_.minutes):
-        count = min(BATCH, given_.sessions - held["lives"])
+    input_arguments = parsed(arguments)
+    started, counts = time.monotonic(), Counter[str]()
+    code, seed = 0, input_arguments.seed
+    while counts["lives"] < input_arguments.sessions and (
+        not input_arguments.minutes or time.monotonic() - started < 60 * input_arguments.minutes
+    ):
+        count = min(BATCH, input_arguments.sessions - counts["lives"])
         try:
-            held += batch(seed, count)
+            counts += batch(seed, count)
         except Exception:
             traceback.print_exc()
             print(f"\na law is broken; repeat it with: python tools/hold.py --sessions {count} --seed {seed}")
-            held["failures"] += 1
+            counts["failures"] += 1
             code = 1
             break
         seed += 1
-        print(line(held, given_.sessions, time.monotonic() - started), flush=True)
-    held["seconds"] = round(time.monotonic() - started)
-    if given_.totals:
-        add(given_.totals, held)
+        print(line(counts, input_arguments.sessions, time.monotonic() - started), flush=True)
+    counts["seconds"] = round(time.monotonic() - started)
+    if input_arguments.totals:
+        add(input_arguments.totals, counts)
     return code
 
 
@@ -70,12 +72,12 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def batch(seed: int, count: int, hold: Callable[[Life, Path], Counter[str]] = laws.hold) -> Counter[str]:
     """Holds some lives against every law; what they had. Raises what a broken law raises, shrunk."""
-    held: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
-    def one(life: Life) -> None:
+    def play_life(life: Life) -> None:
         with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-            found = hold(life, Path(folder))
-        held.update({"lives": 1, **{name: found[name] for name in COUNTED}})
+            actual_counts = hold(life, Path(folder))
+        counts.update({"lives": 1, **{name: actual_counts[name] for name in COUNTED}})
 
     trying = settings(
         max_examples=count,
@@ -84,21 +86,21 @@ def batch(seed: int, count: int, hold: Callable[[Life, Path], Counter[str]] = la
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
-    seeded(seed)(trying(given(lives())(one)))()
-    return held
+    seeded(seed)(trying(given(lives())(play_life)))()
+    return counts
 
 
-def line(held: Counter[str], wanted: int, seconds: float) -> str:
+def line(counts: Counter[str], wanted: int, seconds: float) -> str:
     """How far it has come."""
-    sums = ", ".join(f"{held[name]:,} {name}" for name in COUNTED)
-    return f"{held['lives']:,} of {wanted:,} lives held: {sums}, {seconds:,.0f} s"
+    sums = ", ".join(f"{counts[name]:,} {name}" for name in COUNTED)
+    return f"{counts['lives']:,} of {wanted:,} lives held: {sums}, {seconds:,.0f} s"
 
 
-def add(path: Path, held: Counter[str]) -> None:
+def add(path: Path, counts: Counter[str]) -> None:
     """Adds a run to the sums in a file, which is replaced whole."""
     sums = Counter(json.loads(path.read_text()) if path.exists() else {})
     sums.update({"runs": 1, "failures": 0})
-    sums.update(held)
+    sums.update(counts)
     beside = path.with_name(path.name + ".new")
     beside.write_text(json.dumps(sums, indent=2, sort_keys=True) + "\n")
     os.replace(beside, path)

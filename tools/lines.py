@@ -37,15 +37,15 @@ def main(arguments: Sequence[str]) -> int:
         prog="lines.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pytest", nargs="*", metavar="-- PYTEST_ARGUMENT", help="given to pytest")
-    given = parser.parse_args(arguments).pytest
+    input_pytest = parser.parse_args(arguments).pytest
     coverage = [str(ready("dev") / "coverage")]
     with tempfile.TemporaryDirectory(prefix="vmstore-lines-") as folder:
         settings = Path(folder) / "settings"
         settings.write_text(SETTINGS.format(folder=folder, source=",".join(f"vmstore.{floor}" for floor in FLOORS)))
-        told = f"--rcfile={settings}"
-        tests = subprocess.run([*coverage, "run", told, "-m", "pytest", "-q", *given], cwd=ROOT, check=False)
-        subprocess.run([*coverage, "combine", "-q", told], cwd=ROOT, check=True)
-        report = subprocess.run([*coverage, "report", told, "--fail-under=100"], cwd=ROOT, check=False)
+        text = f"--rcfile={settings}"
+        tests = subprocess.run([*coverage, "run", text, "-m", "pytest", "-q", *input_pytest], cwd=ROOT, check=False)
+        subprocess.run([*coverage, "combine", "-q", text], cwd=ROOT, check=True)
+        report = subprocess.run([*coverage, "report", text, "--fail-under=100"], cwd=ROOT, check=False)
     return tests.returncode or report.returncode
 
 

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     except DatasetError as error:
         raise RefusedError(str(error)) from None
     if asked.kind:
-        questions = [one for one in questions if one.kind in asked.kind]
+        questions = [question for question in questions if question.kind in asked.kind]
     run = Run(asked, questions[: asked.limit])
     stopped = run.go()
     print("\n".join(run.tables()))
@@ -96,7 +96,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         raise RefusedError("--reader and --judge go together: an answer that nobody judges is no figure")
     if asked.reader and asked.cost_cap is None:
         raise RefusedError("--reader needs --cost-cap: the dollars after which it stops; 0 where nothing costs")
-    if any("://" in (one or "") for one in (asked.reader, asked.judge)) and not (asked.price and asked.model):
+    if any("://" in (case or "") for case in (asked.reader, asked.judge)) and not (asked.price and asked.model):
         raise RefusedError("an address needs --model and --price IN OUT, dollars for a million tokens")
     return asked
 
@@ -162,16 +162,18 @@ class Run:
     def go(self) -> str | None:
         """Measures what is left; why it stopped, where it did before the end."""
         try:
-            for number, one in enumerate(self.questions, 1):
-                done = self.outcome["questions"].setdefault(one.name, {"kind": one.kind, "found": {}, "answers": {}})
+            for number, question in enumerate(self.questions, 1):
+                done = self.outcome["questions"].setdefault(
+                    question.name, {"kind": question.kind, "found": {}, "answers": {}}
+                )
                 if self._is_done(done):
                     continue
-                say(f"{number} of {len(self.questions)}: {one.name}")
-                for name, found in contenders(one):
+                say(f"{number} of {len(self.questions)}: {question.name}")
+                for name, turns in contenders(question):
                     if name not in done["found"]:
-                        done["found"][name] = scores(one, found, self.asked.budget)
+                        done["found"][name] = scores(question, turns, self.asked.budget)
                     if self.answerer and name in self.asked.read and "correct" not in done["answers"].get(name, {}):
-                        self._answer(one, found.within(self.budget)[1], done["answers"].setdefault(name, {}))
+                        self._answer(question, turns.within(self.budget)[1], done["answers"].setdefault(name, {}))
                 self.keep()
         except CapError as stop:
             self.outcome["stopped"] = str(stop)
@@ -183,36 +185,42 @@ class Run:
         read = self.asked.read if self.answerer else ()
         return set(NAMES) <= set(done["found"]) and all("correct" in done["answers"].get(name, {}) for name in read)
 
-    def _answer(self, one: Haystack, context: str, told: dict[str, Any]) -> None:
+    def _answer(self, haystack: Haystack, context: str, fields: dict[str, Any]) -> None:
         """Notes the answer and whether it is right; what was read and not judged is only judged."""
         assert self.answerer is not None, "it is asked where there is one"
-        told.pop("error", None)
+        fields.pop("error", None)
         try:
-            if "response" not in told:
-                told["response"] = self.answerer.read(one.question, context, one.date)
-            told["correct"] = bool(self.answerer.judge(one.question, one.answer, told["response"], one.abstains))
+            if "response" not in fields:
+                fields["response"] = self.answerer.read(haystack.question, context, haystack.date)
+            fields["correct"] = bool(
+                self.answerer.judge(haystack.question, haystack.answer, fields["response"], haystack.abstains)
+            )
             self._failures = 0
         except CallError as error:
-            told["error"] = str(error.args[0])
+            fields["error"] = str(error.args[0])
             self._failures += 1
             if self._failures >= FAILURES_MAX:
                 raise CapError(
-                    f"{self._failures} calls failed one after the other, the last: {told['error']}"
+                    f"{self._failures} calls failed one after the other, the last: {fields['error']}"
                 ) from None
 
     # ---- what it found
 
     def tables(self) -> Iterator[str]:
         """The figures by kind of question."""
-        done = [self.outcome["questions"][one.name] for one in self.questions if one.name in self.outcome["questions"]]
-        kinds = [*dict.fromkeys(one["kind"] for one in done), "all"]
+        done = [
+            self.outcome["questions"][question.name]
+            for question in self.questions
+            if question.name in self.outcome["questions"]
+        ]
+        kinds = [*dict.fromkeys(record["kind"] for record in done), "all"]
         for name in NAMES:
-            rows = {kind: [one for one in done if kind in (one["kind"], "all")] for kind in kinds}
-            columns = list(dict.fromkeys(key for one in done for key in one["found"].get(name, {})))
+            rows = {kind: [record for record in done if kind in (record["kind"], "all")] for kind in kinds}
+            columns = list(dict.fromkeys(key for record in done for key in record["found"].get(name, {})))
             yield f"\n{name:26}" + "".join(f"{column:>17}" for column in ("questions", *columns, "correct"))
             for kind, some in rows.items():
-                figures = [_mean([one["found"].get(name, {}).get(column) for one in some]) for column in columns]
-                right = _mean([one["answers"].get(name, {}).get("correct") for one in some])
+                figures = [_mean([record["found"].get(name, {}).get(column) for record in some]) for column in columns]
+                right = _mean([record["answers"].get(name, {}).get("correct") for record in some])
                 yield f"{kind:26}{len(some):17}" + "".join(f"{figure:>17}" for figure in (*figures, right))
         yield f"\n{len(done)} of {len(self.questions)} questions; ${self.outcome['spent']:.4f} spent"
 

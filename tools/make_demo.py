@@ -49,11 +49,11 @@ def story() -> Iterator[Turn | str]:
         if not part.startswith("> "):
             yield part
             continue
-        said, *lines = part.removeprefix("> ").split("\n")
+        other_lines, *lines = part.removeprefix("> ").split("\n")
         steps = [line[2:].split(" & ") for line in lines if line.startswith("$ ")]
         decision = [line[2:] for line in lines if line.startswith("! ")]
         answer = [line for line in lines if not line.startswith(("$ ", "! "))]
-        yield Turn(said, steps, "\n".join(answer), "".join(decision))
+        yield Turn(other_lines, steps, "\n".join(answer), "".join(decision))
 
 
 class Recorder:
@@ -128,7 +128,7 @@ class Recorder:
             if kind == "s":
                 self.hits = result.split()[0]
 
-    def decide(self, decision: str, said: str) -> None:
+    def decide(self, decision: str, other_text: str) -> None:
         """Plays the recording of a decision: a claim with its provenance."""
         head, _, text = decision.partition(": ")
         (named, *rests), (text, because) = head.split("+"), text.split(" :: ")
@@ -139,7 +139,7 @@ class Recorder:
             asked["supersedes"] = f"{topic}/{old}"
             self.reversed[f"{topic}_{old}"] = f"{topic}_{number}"
         (call_id,) = self.call(self.phrase("d"), [("remember_decision", asked)])
-        heard = [name for name in (said, self.last_answer) if name]
+        heard = [name for name in (other_text, self.last_answer) if name]
         links = {"derives": heard + self.evidence[-5:] + [f"claim_{key}" for key in rests]}
         links |= {"supersedes": [f"claim_{topic}_{old}"]} if old else {}
         content = f"Decision recorded: {topic}/{number}: {text}. Because {because}."
@@ -151,12 +151,12 @@ class Recorder:
     def turn(self, n: int, turn: Turn) -> None:
         """Plays one turn: the human, the tools, the decision, the answer."""
         think = dice(f"think{n}", 14, 55) + len(turn.said) // 3 + dice(f"pause{n}", 0, 9) ** 2 * 4
-        said = self.add({"role": "user", "content": turn.said}, think if n > 1 else 0, {})
-        self.users.append((said, len(self.kept) - 1))
+        value = self.add({"role": "user", "content": turn.said}, think if n > 1 else 0, {})
+        self.users.append((value, len(self.kept) - 1))
         for tools in turn.steps:
             self.step(tools)
         if turn.decision:
-            self.decide(turn.decision, said)
+            self.decide(turn.decision, value)
         text, vm = turn.answer, dict[str, Any]()
         if text.startswith("§"):
             kind, _, text = text[1:].partition(" ")

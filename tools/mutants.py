@@ -64,16 +64,16 @@ STATUSES = ("killed", "timed out", "survived", "equivalent")
 
 def main(arguments: Sequence[str]) -> int:
     """Tries the mutants that were asked for and says what became of them."""
-    given = parsed(arguments)
-    os.chdir(given.root)
-    sys.path.insert(0, str(given.root))
-    os.environ["PYTHONPATH"] = str(given.root)
+    input_arguments = parsed(arguments)
+    os.chdir(input_arguments.root)
+    sys.path.insert(0, str(input_arguments.root))
+    os.environ["PYTHONPATH"] = str(input_arguments.root)
     place = Path(tempfile.mkdtemp(prefix="vmstore-mutants-", dir=MEMORY if MEMORY.is_dir() else None))
     try:
-        mutants = drawn(given)
-        reached = reached_by(given, place)
-        run = Run(given, mutants, reached)
-        run.all(at_import(given, mutants, place), place / "trial")
+        mutants = drawn(input_arguments)
+        reached = reached_by(input_arguments, place)
+        run = Run(input_arguments, mutants, reached)
+        run.all(at_import(input_arguments, mutants, place), place / "trial")
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return run.close()
@@ -97,18 +97,22 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--equivalent", type=Path, default=EQUIVALENT, metavar="FILE", help="the list of equivalent mutants")
     add("--root", type=Path, default=ROOT, metavar="DIR", help="the checkout (default: this one)")
     add("--json", action="store_true", help="print one JSON object at the end and nothing else")
-    given = parser.parse_args(arguments)
-    given.root = given.root.resolve()
-    given.state = (given.state or given.root / ".mutants").resolve()
-    given.equivalent = given.equivalent.resolve()
-    given.rooms = [path_of(given.root, room) for room in given.room or ROOMS]
-    missing = [room for room in given.rooms if not (given.root / room).is_file()]
+    input_arguments = parser.parse_args(arguments)
+    input_arguments.root = input_arguments.root.resolve()
+    input_arguments.state = (input_arguments.state or input_arguments.root / ".mutants").resolve()
+    input_arguments.equivalent = input_arguments.equivalent.resolve()
+    input_arguments.rooms = [path_of(input_arguments.root, room) for room in input_arguments.room or ROOMS]
+    missing = [room for room in input_arguments.rooms if not (input_arguments.root / room).is_file()]
     if missing:
-        parser.error(f"there is no room {missing[0]}; the rooms are {', '.join(ROOMS)}, or any path below {given.root}")
-    given.files = files_of(given.root, given.tests or TESTS)
-    if not given.files:
-        parser.error(f"there are no tests in {', '.join(given.tests or TESTS)}; name files or folders of test_*.py")
-    return given
+        parser.error(
+            f"there is no room {missing[0]}; the rooms are {', '.join(ROOMS)}, or any path below {input_arguments.root}"
+        )
+    input_arguments.files = files_of(input_arguments.root, input_arguments.tests or TESTS)
+    if not input_arguments.files:
+        parser.error(
+            f"there are no tests in {', '.join(input_arguments.tests or TESTS)}; name files or folders of test_*.py"
+        )
+    return input_arguments
 
 
 def path_of(root: Path, room: str) -> str:
@@ -119,99 +123,101 @@ def path_of(root: Path, room: str) -> str:
 
 def files_of(root: Path, places: Iterable[str]) -> list[str]:
     """The files of tests in some places, as paths below the root."""
-    found = [
+    paths = [
         path
         for place in places
         for path in ([root / place] if place.endswith(".py") else (root / place).rglob("test_*.py"))
     ]
-    return sorted(str(path.relative_to(root)) for path in found if path.is_file())
+    return sorted(str(path.relative_to(root)) for path in paths if path.is_file())
 
 
-def drawn(given: argparse.Namespace) -> list[Mutant]:
+def drawn(arguments: argparse.Namespace) -> list[Mutant]:
     """The mutants of the rooms, or as many as are wanted, in the order of their lines."""
-    mutants = [mutant for room in given.rooms for mutant in mutants_of(given.root, room)]
-    if given.sample is None or given.sample >= len(mutants):
+    mutants = [mutant for room in arguments.rooms for mutant in mutants_of(arguments.root, room)]
+    if arguments.sample is None or arguments.sample >= len(mutants):
         return mutants
-    return [mutants[at] for at in sorted(random.Random(given.seed).sample(range(len(mutants)), given.sample))]
+    return [mutants[at] for at in sorted(random.Random(arguments.seed).sample(range(len(mutants)), arguments.sample))]
 
 
 def equivalents(path: Path) -> dict[str, str]:
     """The listed mutants with their reasons: a mutant a line, its reason indented below it."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     name = ""
     for line in path.read_text().splitlines() if path.exists() else ():
         if line.startswith("    "):
-            told[name] = f"{told[name]} {line.strip()}".strip()
+            fields[name] = f"{fields[name]} {line.strip()}".strip()
         elif line and not line.startswith("#"):
             name = line
-            told[name] = ""
-    for name, reason in told.items():
+            fields[name] = ""
+    for name, reason in fields.items():
         if not reason:
             raise SystemExit(f"mutants.py: {path.name} gives no reason for {name}; write it below, indented")
-    return told
+    return fields
 
 
 def digest(root: Path, paths: Iterable[str]) -> str:
     """What some files hold, in a few digits."""
-    found = hashlib.sha256()
+    actual_digest = hashlib.sha256()
     for path in sorted(set(paths)):
-        found.update(path.encode() + b"\0" + hashlib.sha256((root / path).read_bytes()).digest())
-    return found.hexdigest()[:16]
+        actual_digest.update(path.encode() + b"\0" + hashlib.sha256((root / path).read_bytes()).digest())
+    return actual_digest.hexdigest()[:16]
 
 
-def reached_by(given: argparse.Namespace, place: Path) -> dict[str, Reach]:
+def reached_by(arguments: argparse.Namespace, place: Path) -> dict[str, Reach]:
     """What each test takes and reaches; asked again of the files of tests that changed, of all where a room did."""
-    kept = given.state / "reached.json"
+    kept = arguments.state / "reached.json"
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    rooms = sorted({*given.rooms, *(path_of(given.root, room) for room in ROOMS if given.root == ROOT)})
-    beside = [str(path.relative_to(given.root)) for path in (given.root / "tests").rglob("*.py")]
+    rooms = sorted({*arguments.rooms, *(path_of(arguments.root, room) for room in ROOMS if arguments.root == ROOT)})
+    beside = [str(path.relative_to(arguments.root)) for path in (arguments.root / "tests").rglob("*.py")]
     common = [*rooms, *(path for path in beside if not Path(path).name.startswith("test_"))]
-    keys = {file: digest(given.root, [*common, file]) for file in given.files}
-    for number, file in enumerate(file for file in given.files if known.get(file, {}).get("key") != keys[file]):
-        say(given, f"looking which lines {file} reaches")
-        told = place / f"reach-{number}.json"
-        code, _ = forked(lambda file=file, told=told: reach(given.root, rooms, [file], place, told))
-        found = json.loads(told.read_text()) if told.exists() else {}
+    keys = {file: digest(arguments.root, [*common, file]) for file in arguments.files}
+    for number, file in enumerate(file for file in arguments.files if known.get(file, {}).get("key") != keys[file]):
+        say(arguments, f"looking which lines {file} reaches")
+        other_place = place / f"reach-{number}.json"
+        code, _ = forked(lambda file=file, value=other_place: reach(arguments.root, rooms, [file], place, value))
+        document = json.loads(other_place.read_text()) if other_place.exists() else {}
         if code != FREED:
-            why = f"{found['failed']} fails" if found else f"{file} cannot be run"
+            why = f"{document['failed']} fails" if document else f"{file} cannot be run"
             raise SystemExit(f"mutants.py: {why} without any mutant; mend it first, it would kill them all")
-        known[file] = {"key": keys[file], "tests": found}
-        given.state.mkdir(parents=True, exist_ok=True)
+        known[file] = {"key": keys[file], "tests": document}
+        arguments.state.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(known))
-    return {name: Reach(*told) for file in given.files for name, told in known[file]["tests"].items()}
+    return {name: Reach(*item) for file in arguments.files for name, item in known[file]["tests"].items()}
 
 
-def at_import(given: argparse.Namespace, mutants: Iterable[Mutant], place: Path) -> list[Mutant]:
+def at_import(arguments: argparse.Namespace, mutants: Iterable[Mutant], place: Path) -> list[Mutant]:
     """The mutants, marked `fresh` where an import runs their lines."""
-    told = place / "imported.json"
-    code, _ = forked(lambda: imported(given.root, given.rooms, told))
+    other_place = place / "imported.json"
+    code, _ = forked(lambda: imported(arguments.root, arguments.rooms, other_place))
     if code != FREED:
-        raise SystemExit(f"mutants.py: {', '.join(given.rooms)} cannot be imported; see why with python -c 'import …'")
-    ran = {room: set(lines) for room, lines in json.loads(told.read_text()).items()}
+        raise SystemExit(
+            f"mutants.py: {', '.join(arguments.rooms)} cannot be imported; see why with python -c 'import …'"
+        )
+    ran = {room: set(lines) for room, lines in json.loads(other_place.read_text()).items()}
     return [m._replace(fresh=m.fresh or not ran.get(m.room, set()).isdisjoint(m.span)) for m in mutants]
 
 
-def say(given: argparse.Namespace, text: str, end: str = "\n") -> None:
+def say(arguments: argparse.Namespace, text: str, end: str = "\n") -> None:
     """Tells the process that waits."""
-    if not given.json:
+    if not arguments.json:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
 class Run:
     """One run: what became of its mutants, remembered as it comes."""
 
-    def __init__(self, given: argparse.Namespace, mutants: Sequence[Mutant], reached: Mapping[str, Reach]) -> None:
-        self._given = given
+    def __init__(self, arguments: argparse.Namespace, mutants: Sequence[Mutant], reached: Mapping[str, Reach]) -> None:
+        self._given = arguments
         self._mutants = mutants
-        self._order = Order(reached, given.budget)
-        self._equal = equivalents(given.equivalent)
-        self._kept = given.state / "told.jsonl"
-        self._keys = {room: digest(given.root, [room]) for room in given.rooms}
-        self._tests = {room: self._seeing(room, reached) for room in given.rooms}
+        self._order = Order(reached, arguments.budget)
+        self._equal = equivalents(arguments.equivalent)
+        self._kept = arguments.state / "told.jsonl"
+        self._keys = {room: digest(arguments.root, [room]) for room in arguments.rooms}
+        self._tests = {room: self._seeing(room, reached) for room in arguments.rooms}
         self._became: dict[str, Outcome] = {}
         self._started = time.monotonic()
         self._reached = reached
-        if given.again:
+        if arguments.again:
             self._forget()
         self._remember()
 
@@ -229,17 +235,17 @@ class Run:
     def _remember(self) -> None:
         wanted = {mutant.name: mutant for mutant in self._mutants}
         for line in self._kept.read_text().splitlines() if self._kept.exists() else ():
-            told = json.loads(line)
-            mutant = wanted.get(told["name"])
-            if mutant is None or told["key"] != self._keys[mutant.room]:
+            document = json.loads(line)
+            mutant = wanted.get(document["name"])
+            if mutant is None or document["key"] != self._keys[mutant.room]:
                 continue
-            outcome = Outcome(told["status"], told["test"], told["cpu_s"])
+            outcome = Outcome(document["status"], document["test"], document["cpu_s"])
             seen = outcome.test in self._reached
             self._order.note(mutant, outcome.test if seen else None)
             if (
                 seen
                 or outcome.test == IMPORT
-                or (outcome.status == "survived" and told["tests"] == self._tests[mutant.room])
+                or (outcome.status == "survived" and document["tests"] == self._tests[mutant.room])
             ):
                 self._became[mutant.name] = outcome
             else:
@@ -248,7 +254,7 @@ class Run:
     def all(self, mutants: Sequence[Mutant], place: Path) -> None:
         """Tries those that are not remembered."""
         left = [m for m in mutants if m.name not in self._became and (self._given.listed or m.name not in self._equal)]
-        trials = Trials(self._given.root, place, self._order, self._told)
+        trials = Trials(self._given.root, place, self._order, self._record)
         swapped = [mutant for mutant in left if not mutant.fresh]
         if swapped and (child := os.fork()):  # a process of its own: this one has imported nothing, and shall not
             if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != FREED:
@@ -263,14 +269,14 @@ class Run:
         # With them what could not be exchanged alone, such as a function that lost its `super()`.
         trials.fresh([mutant for mutant in left if mutant.name not in self._became])
 
-    def _told(self, mutant: Mutant, outcome: Outcome) -> None:
+    def _record(self, mutant: Mutant, outcome: Outcome) -> None:
         self._became[mutant.name] = outcome
-        told = {"name": mutant.name, "key": self._keys[mutant.room], "tests": self._tests[mutant.room]}
+        fields = {"name": mutant.name, "key": self._keys[mutant.room], "tests": self._tests[mutant.room]}
         with self._kept.open("a") as kept:
-            kept.write(json.dumps({**told, **outcome._asdict()}) + "\n")
+            kept.write(json.dumps({**fields, **outcome._asdict()}) + "\n")
         done, of = len(self._became), len(self._mutants)
         bar = "#" * (20 * done // of)
-        counts = Counter(one.status for one in self._became.values())
+        counts = Counter(item.status for item in self._became.values())
         words = ", ".join(f"{counts[status]} {status}" for status in STATUSES[:3])
         if sys.stderr.isatty() or done % 100 == 0:
             say(self._given, f"[{bar:<20}] {done}/{of}: {words}", "\r" if sys.stderr.isatty() else "\n")
@@ -301,14 +307,14 @@ class Run:
     def _wrongly_listed(self) -> list[str]:
         """What the list of equivalents says that is not so."""
         there = {mutant.name for mutant in self._mutants}
-        told = []
+        texts = []
         for name in self._equal:
             outcome = self._became.get(name)
             if outcome is not None and outcome.status != "survived":
-                told.append(f"listed as equivalent, and {outcome.status} by {outcome.test}: {name}")
+                texts.append(f"listed as equivalent, and {outcome.status} by {outcome.test}: {name}")
             if name.partition(" ")[0] in self._given.rooms and self._given.sample is None and name not in there:
-                told.append(f"listed as equivalent, and there is no such mutant: {name}")
-        return told
+                texts.append(f"listed as equivalent, and there is no such mutant: {name}")
+        return texts
 
     def _object(
         self, rooms: Mapping[str, Counter[str]], total: Counter[str], survivors: Sequence[Mutant], wrong: Sequence[str]
@@ -321,7 +327,7 @@ class Run:
             "killed_percent": round(percent(total), 1),
             "survivors": [{"room": m.room, "line": m.line, "name": m.name} for m in survivors],
             "wrongly_listed": list(wrong),
-            "cpu_s": round(sum(one.cpu_s for one in self._became.values()), 1),
+            "cpu_s": round(sum(item.cpu_s for item in self._became.values()), 1),
             "seconds": round(time.monotonic() - self._started, 1),
         }
 
@@ -336,9 +342,9 @@ def table(rooms: Mapping[str, Counter[str]], total: Counter[str]) -> str:
     """The table for specs/reliability.md."""
     lines = [f"| room | mutants | {' | '.join(STATUSES)} | noticed |", f"|{'---|' * (len(STATUSES) + 3)}"]
     for room, counts in [*rooms.items(), ("all", total)]:
-        told = " | ".join(str(counts[status]) for status in STATUSES)
+        text = " | ".join(str(counts[status]) for status in STATUSES)
         name = room if room == "all" else f"`{room.removeprefix('vmstore/').removesuffix('.py')}`"
-        lines.append(f"| {name} | {counts.total()} | {told} | {percent(counts):.1f} % |")
+        lines.append(f"| {name} | {counts.total()} | {text} | {percent(counts):.1f} % |")
     return "\n".join(lines)
 
 

@@ -28,12 +28,12 @@ def sources(web: Path = WEB) -> Iterator[Path]:
 
 def digest(web: Path = WEB) -> str:
     """The SHA-256 of the names and contents of all sources."""
-    found = hashlib.sha256()
+    actual_digest = hashlib.sha256()
     for path in sources(web):
         content = path.read_bytes()
-        found.update(f"{path.relative_to(web).as_posix()}\0{len(content)}\0".encode())
-        found.update(content)
-    return found.hexdigest()
+        actual_digest.update(f"{path.relative_to(web).as_posix()}\0{len(content)}\0".encode())
+        actual_digest.update(content)
+    return actual_digest.hexdigest()
 
 
 def is_fresh(web: Path = WEB, page: Path = PAGE) -> bool:

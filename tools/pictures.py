@@ -39,14 +39,14 @@ def shown() -> Iterator[str]:
 
 def main() -> int:
     """Takes both pictures."""
-    found = browser()
-    if found is None:
+    actual_browser = browser()
+    if actual_browser is None:
         print("pictures: there is no Chromium; python3 tools/browser.py finds or installs one", file=sys.stderr)
         return 1
     from PIL import Image
 
     PICTURES.mkdir(exist_ok=True)
-    with shown() as url, chromium(found) as headless:
+    with shown() as url, chromium(actual_browser) as headless:
         for scheme in ("light", "dark"):
             page = headless.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
             page.goto(url.partition("#")[0] + SHOWN)

@@ -74,21 +74,21 @@ def lessons(yardstick: Yardstick, weight: float) -> Iterator[Lesson]:
 def learned(taught: Sequence[Lesson], names: Iterable[str]) -> Floats:
     """The weights of all features, of which those with a name are learned and the others are nothing."""
     some = np.isin(list(FEATURES), list(names))
-    found = np.zeros(len(FEATURES))
-    found[some] = _fitted([one._replace(values=one.values[:, some]) for one in taught])
-    return found
+    actual = np.zeros(len(FEATURES))
+    actual[some] = _fitted([item._replace(values=item.values[:, some]) for item in taught])
+    return actual
 
 
 def _fitted(taught: Sequence[Lesson]) -> Floats:
     """Weights by Newton's method; features are scaled to one deviation meanwhile."""
-    values = np.concatenate([one.values for one in taught])
+    values = np.concatenate([fields.values for fields in taught])
     spread = values.std(axis=0)
     spread[spread < 1e-9] = 1.0
     values = (values - values.mean(axis=0)) / spread
-    sizes = np.array([len(one.values) for one in taught])
+    sizes = np.array([len(fields.values) for fields in taught])
     starts, whose = np.concatenate([[0], np.cumsum(sizes)[:-1]]), np.repeat(np.arange(len(taught)), sizes)
-    share = np.concatenate([one.answers / one.answers.sum() for one in taught])
-    counts = np.array([one.weight for one in taught])
+    share = np.concatenate([item.answers / item.answers.sum() for item in taught])
+    counts = np.array([item.weight for item in taught])
     share = share * counts[whose]
 
     def chances(weights: Floats) -> tuple[Floats, Floats, float]:
@@ -130,14 +130,14 @@ def main(arguments: Sequence[str]) -> int:
     (file, *options) = arguments
     recipes = json.loads(Path(WEIGHTS).read_text("utf-8"))
     asked = [_learned_from(yardstick, recalls) for yardstick, recalls in coding_file(Path(file))]
-    taught = [lesson for one in (*coding(), *asked) for lesson in lessons(one, 1.0)]
-    found = dict(zip(FEATURES, learned(taught, WORK).tolist(), strict=True))
+    taught = [lesson for case in (*coding(), *asked) for lesson in lessons(case, 1.0)]
+    fields = dict(zip(FEATURES, learned(taught, WORK).tolist(), strict=True))
     recipes[VERSION] = {
         "recipe": "tools/relevance_weights.py",
         "questions": recipes["score@2"]["questions"],
         "weights": recipes["score@3"]["weights"],
         "work_questions": len(taught),
-        "work": {name: round(found[name], 4) for name in FEATURES if name in WORK},
+        "work": {name: round(fields[name], 4) for name in FEATURES if name in WORK},
     }
     text = json.dumps(recipes, indent=2) + "\n"
     if "--check" in options:
@@ -151,8 +151,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _learned_from(yardstick: Yardstick, recalls: Sequence[FileRecall]) -> Yardstick:
     """What is asked of a session, as something to learn from."""
-    rows = (tuple(sorted(frozenset().union(*one.groups))) for one in recalls)
-    asked = [Recall(one.question, some, "file") for one, some in zip(recalls, rows, strict=True)]
+    rows = (tuple(sorted(frozenset().union(*recall.groups))) for recall in recalls)
+    asked = [Recall(recall.question, some, "file") for recall, some in zip(recalls, rows, strict=True)]
     return yardstick._replace(recalls=asked)
 
 

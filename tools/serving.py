@@ -16,9 +16,9 @@ STOPPED_S = 20
 
 
 @contextmanager
-def served(store: Path, *told: str) -> Iterator[str]:
+def served(store: Path, *text: str) -> Iterator[str]:
     """The address of a store's debugger in a process of its own, with what else the command is told."""
-    command = [sys.executable, "-m", "vmstore", "debug", str(store), *told, "--port", "0", "--json"]
+    command = [sys.executable, "-m", "vmstore", "debug", str(store), *text, "--port", "0", "--json"]
     around = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=around, text=True) as process:
         try:
@@ -36,8 +36,8 @@ def chromium(place: str) -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        found = playwright.chromium.launch(executable_path=place, args=flags)
+        launch = playwright.chromium.launch(executable_path=place, args=flags)
         try:
-            yield found
+            yield launch
         finally:
-            found.close()
+            launch.close()

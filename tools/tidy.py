@@ -139,6 +139,8 @@ BANNED_WORD = re.compile(rf"(?<![\w-])({'|'.join(BANNED)})\b", re.IGNORECASE)
 WORD_LISTS = ("vmstore/vm/recall/topics.py", "vmstore/vm/claims/cues.py", "tools/figures.py")
 # Participles that name nothing: what was told may be a field, a setting or a mutation.
 RIDDLES = frozenset(["told"])
+# Names for whatever is at hand, in tests and tools. A constant has its value beside it, a field its class.
+NAMELESS = frozenset(["told", "found", "held", "said", "one", "given", "got"])
 RIDDLES_ALLOWED = ("vmstore/core/decision.py",)  # the field of a mutation, whose name is in every log's answers
 # A docstring names its subject. A clause that begins so hides it, and the reader has to turn it round.
 CLAUSE = re.compile(r"(What|Where|Whose|Who|Which|Why|Of|Nothing)(?![\w-])")
@@ -200,25 +202,25 @@ class Source(NamedTuple):
 
 def faults(root: Path, lazy: frozenset[tuple[str, str]] = LAZY) -> list[Fault]:
     """Every fault of a checkout, in order of place."""
-    found: list[Fault] = []
+    act: list[Fault] = []
     sources: list[Source] = []
     for path in files(root):
         name = path.relative_to(root).as_posix()
         text = path.read_bytes().decode("utf-8", "replace")
-        found += text_faults(name, text)
+        act += text_faults(name, text)
         if path.suffix == ".py":
             try:
                 sources.append(Source.of(name, text))
             except (SyntaxError, ValueError) as error:
                 line = getattr(error, "lineno", None) or 1
-                found.append(Fault(name, line, f"is not Python: {error}; mend the syntax"))
+                act.append(Fault(name, line, f"is not Python: {error}; mend the syntax"))
     for source in sources:
         for rule in RULES:
-            found += rule(source)
-        found += hidden_imports(source, lazy)
-    found += [*house_names(sources), *dead_paths(root)]
-    found += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
-    return sorted(set(found))
+            act += rule(source)
+        act += hidden_imports(source, lazy)
+    act += [*house_names(sources), *dead_paths(root)]
+    act += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
+    return sorted(set(act))
 
 
 def files(root: Path) -> Iterator[Path]:
@@ -316,6 +318,29 @@ def riddles(source: Source) -> Iterator[Fault]:
             if riddle := RIDDLES.intersection(name.lower().split("_")):
                 message = f'{name} says "{min(riddle)}", not what it is; name the thing: fields, settings, a mutation'
                 yield Fault(source.path, getattr(node, "lineno", 1), message)
+
+
+def nameless(source: Source) -> Iterator[Fault]:
+    """Locals, arguments, functions and classes of tests and tools that say that something was done to a thing."""
+    if not source.path.startswith(("tests/", "tools/")):
+        return
+    classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
+    fields = {id(line.target) for node in classes for line in node.body if isinstance(line, ast.AnnAssign)}
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) or id(node) in fields:
+            continue
+        for name in (*given_names(node), *caught_names(node)):
+            if not name.isupper() and name.lower().strip("_") in NAMELESS:
+                message = f"{name} may be whatever is at hand; name the thing: pages, a report, an expected text"
+                yield Fault(source.path, getattr(node, "lineno", 1), message)
+
+
+def caught_names(node: ast.AST) -> list[str]:
+    """The names that a match or an except clause gives to something."""
+    match node:
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
+            return [name]
+    return []
 
 
 def clauses(source: Source) -> Iterator[Fault]:
@@ -502,23 +527,33 @@ def lines_of(node: Function) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-RULES = (oversized_functions, vague_names, riddles, clauses, ambient_reads, log_writes, unclaimed_tests, undocumented)
+RULES = (
+    oversized_functions,
+    vague_names,
+    riddles,
+    nameless,
+    clauses,
+    ambient_reads,
+    log_writes,
+    unclaimed_tests,
+    undocumented,
+)
 
 
 def main(arguments: list[str]) -> int:
     """Prints the faults of a checkout, by default the one this file stands in, or its figures."""
-    options = {one for one in arguments if one.startswith("--")}
-    given = [one for one in arguments if one not in options]
-    root = Path(given[0]).resolve() if given else Path(__file__).resolve().parent.parent
+    options = {argument for argument in arguments if argument.startswith("--")}
+    input_arguments = [argument for argument in arguments if argument not in options]
+    root = Path(input_arguments[0]).resolve() if input_arguments else Path(__file__).resolve().parent.parent
     gc.disable()  # a million nodes that all stay until the end: looking for dead ones takes half the time
     if "--figures" in options:
         show(root, as_json="--json" in options)
         return 0
-    found = faults(root)
-    for fault in found:
+    actual_faults = faults(root)
+    for fault in actual_faults:
         print(fault)
-    print(f"tidy: {len(found) or 'no'} fault{'' if len(found) == 1 else 's'}")
-    return 1 if found else 0
+    print(f"tidy: {len(actual_faults) or 'no'} fault{'' if len(actual_faults) == 1 else 's'}")
+    return 1 if actual_faults else 0
 
 
 if __name__ == "__main__":

@@ -98,8 +98,12 @@ def lacking(sync: type, twin: type) -> list[str]:
                 wrong.append(f"{name} is no property, method or attribute")
         elif inspect.isgeneratorfunction(inspect.unwrap(member)) and not inspect.isgeneratorfunction(member):
             # a block of work with what is yielded: the twin is given the work, and does it in its thread
-            told = list(inspect.signature(other).parameters.values()) if inspect.iscoroutinefunction(other) else []
-            if [one for one in told if one.name != "write"] != list(inspect.signature(member).parameters.values()):
+            parameters = (
+                list(inspect.signature(other).parameters.values()) if inspect.iscoroutinefunction(other) else []
+            )
+            if [parameter for parameter in parameters if parameter.name != "write"] != list(
+                inspect.signature(member).parameters.values()
+            ):
                 wrong.append(f"{name} cannot be awaited with the work to do")
         elif name in STREAMS:
             if not hasattr(inspect.get_annotations(other, eval_str=True)["return"], "__aiter__"):
@@ -118,14 +122,14 @@ def _assigned(twin: type, name: str) -> bool:
 
 
 def _signature(function: Any, *, awaited: bool = False) -> tuple[Any, ...]:
-    told = inspect.signature(function)
-    returns = str(told.return_annotation)
+    signature = inspect.signature(function)
+    returns = str(signature.return_annotation)
     for word, other in SYNC.items() if awaited else ():
         returns = returns.replace(word, other)
-    return list(told.parameters.values()), returns
+    return list(signature.parameters.values()), returns
 
 
-@pytest.mark.parametrize(("sync", "twin"), TWINS, ids=lambda one: one.__module__)
+@pytest.mark.parametrize(("sync", "twin"), TWINS, ids=lambda case: case.__module__)
 def test_the_twin_has_the_whole_surface(sync: type, twin: type) -> None:
     """Every public method of the sync class is there, with the same signature, to be awaited."""
     assert lacking(sync, twin) == []
@@ -145,9 +149,9 @@ def test_a_lacking_twin_is_found() -> None:
             """Not to be awaited."""
             return []
 
-    found = lacking(Session, Short)
-    assert any(line.startswith("turns(") for line in found)
-    assert {"calls cannot be awaited", "info cannot be awaited"} <= set(found)
+    texts = lacking(Session, Short)
+    assert any(line.startswith("turns(") for line in texts)
+    assert {"calls cannot be awaited", "info cannot be awaited"} <= set(texts)
 
 
 def test_open_takes_what_open_takes() -> None:
@@ -307,13 +311,13 @@ def test_a_cancelled_record_is_whole_or_absent(store_path: Path) -> None:
                 for task in some:
                     task.cancel()
                 ended = await asyncio.gather(*some, return_exceptions=True)
-                cancelled += sum(isinstance(one, asyncio.CancelledError) for one in ended)
-                told = [
+                cancelled += sum(isinstance(entry, asyncio.CancelledError) for entry in ended)
+                calls = [
                     await store.record("s", chat(f"{number}/{n}"), None, request_id=f"{number}-{n}") for n in range(3)
                 ]
-                assert len({one.call for one in told}) == 3
-                for one, again in zip(ended, told, strict=True):
-                    assert isinstance(one, asyncio.CancelledError) or one == again
+                assert len({call.call for call in calls}) == 3
+                for item, again in zip(ended, calls, strict=True):
+                    assert isinstance(item, asyncio.CancelledError) or item == again
             assert cancelled > 10, "tasks were cancelled before they ended"
             session = await store.session("s")
             assert len(await session.calls()) == 90 and (await store.verify()).ok
@@ -454,8 +458,8 @@ def test_the_tools_of_a_run_are_awaited() -> None:
             await session.user("How long is a.txt?")
             ran = await session.run(reply, tools={"look": look, "count": count})
             assert (ran.text, ran.rounds) == ("Three.", 1)
-            results = [one for one in ran.request["messages"] if one["role"] == "tool"]
-            assert [one["content"].split("] ", 1)[-1] for one in results] == ["a.txt: 3 lines", "3"]
+            results = [message for message in ran.request["messages"] if message["role"] == "tool"]
+            assert [result["content"].split("] ", 1)[-1] for result in results] == ["a.txt: 3 lines", "3"]
             assert await session.wire.request(call=2) == ran.request
             assert threads["look"] is threading.current_thread() is not threads["count"]
 
@@ -464,6 +468,6 @@ def test_the_tools_of_a_run_are_awaited() -> None:
 
 def test_importing_the_twin_loads_no_kernel() -> None:
     """A task that only records does not wait for what decides."""
-    told = "import sys, vmstore.aio; print([name for name in sys.modules if name.startswith('vmstore.live')])"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    text = "import sys, vmstore.aio; print([name for name in sys.modules if name.startswith('vmstore.live')])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -57,9 +57,9 @@ def system(uuid: str, parent: str | None, **more: Any) -> Record:
 def reading(path: Path, records: Iterable[Any]) -> ParsedSource:
     file = path / "transcript"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    found = read(file)
-    assert found.format == "claude-code"
-    return found
+    content = read(file)
+    assert content.format == "claude-code"
+    return content
 
 
 def steps(path: Path, *records: Any) -> list[Step]:
@@ -67,10 +67,10 @@ def steps(path: Path, *records: Any) -> list[Step]:
     return list(track.steps)
 
 
-def lines(found: ParsedSource) -> dict[str, list[int]]:
-    return {track.part: [step.line for step in track.steps] for track in found.tracks}
+def lines(source: ParsedSource) -> dict[str, list[int]]:
+    return {track.part: [step.line for step in track.steps] for track in source.tracks}
 
 
-def forks(found: ParsedSource) -> dict[str, tuple[str | None, int]]:
-    forked = [track for track in found.tracks if track.origin is Origin.FORK]
+def forks(source: ParsedSource) -> dict[str, tuple[str | None, int]]:
+    forked = [track for track in source.tracks if track.origin is Origin.FORK]
     return {track.part: (track.parent, track.inherits) for track in forked}

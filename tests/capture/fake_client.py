@@ -61,8 +61,8 @@ class Client:
 
     def __call__(self, *texts: Any, model: str = "m", **request: Any) -> str:
         """Asks with messages that take turns, the first a user's."""
-        said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
-        answer = self.sdk.chat.completions.create(model=model, messages=said, **request)
+        records = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+        answer = self.sdk.chat.completions.create(model=model, messages=records, **request)
         return str(answer.choices[0].message.content)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.capture.words import LONG, answer, ask, message, request, result, said, system, tool_call, user
+from tests.capture.words import LONG, answer, ask, message, model_text, request, result, system, tool_call, user
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 
@@ -23,7 +23,7 @@ def chat(turns: int) -> list[Record]:
             message(user(f"What is in module {n}?")),
             asked,
             message(result(f"c{n}", f"{LONG}of module {n}")),
-            message(said(f"Module {n} has sixty lines.")),
+            message(model_text(f"Module {n} has sixty lines.")),
         ]
     return records
 
@@ -31,16 +31,18 @@ def chat(turns: int) -> list[Record]:
 def exchanges(turns: int) -> list[Record]:
     """Recorded requests and responses, each request holding all before it."""
     items = [system("You look things up.")]
-    found = []
+    records = []
     for n in range(turns):
         items.append(user(f"What is in module {n}?"))
-        found.append(
+        records.append(
             {"request": request(items), "response": answer(ask(f"c{n}")), "at": f"2026-01-01T00:0{n % 10}:00Z"}
         )
         items += [ask(f"c{n}"), result(f"c{n}", f"{LONG}of module {n}")]
-        found.append({"request": request(items), "response": answer(said(f"Module {n}."), tokens=300 * (n + 1))})
-        items.append(said(f"Module {n}."))
-    return found
+        records.append(
+            {"request": request(items), "response": answer(model_text(f"Module {n}."), tokens=300 * (n + 1))}
+        )
+        items.append(model_text(f"Module {n}."))
+    return records
 
 
 def pi(turns: int) -> list[Record]:
@@ -78,11 +80,11 @@ def claude(turns: int) -> list[Record]:
     for n in range(turns):
         before = f"d{n - 1}" if n else None
         call = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": f"ls {n}"}}
-        found = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"{LONG}of {n}"}]
+        actual_records = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"{LONG}of {n}"}]
         records += [
             claude_record("user", f"a{n}", before, f"What is in module {n}?"),
             claude_record("assistant", f"b{n}", f"a{n}", [call]),
-            claude_record("user", f"c{n}", f"b{n}", found),
+            claude_record("user", f"c{n}", f"b{n}", actual_records),
             claude_record("assistant", f"d{n}", f"c{n}", [{"type": "text", "text": f"Module {n}."}]),
         ]
     return records
@@ -101,15 +103,20 @@ def claude_record(kind: str, uuid: str, parent: str | None, content: Any, **more
             "usage": usage,
             **spoken,
         }
-    told = {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s-1", "isSidechain": False, **more}
-    return {**told, "timestamp": "2026-01-01T00:00:01Z", "message": spoken}
+    fields = {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s-1", "isSidechain": False, **more}
+    return {**fields, "timestamp": "2026-01-01T00:00:01Z", "message": spoken}
 
 
 def codex(turns: int) -> list[Record]:
     """Lines of a Codex rollout: items, what they used, and what the program noted."""
     records = [_codex("session_meta", id="cx-1", cwd="/w", base_instructions={"text": "You write code."})]
     for n in range(turns):
-        asked = [user(f"What is in module {n}?"), ask(f"c{n}"), result(f"c{n}", f"{LONG}of {n}"), said(f"Module {n}.")]
+        asked = [
+            user(f"What is in module {n}?"),
+            ask(f"c{n}"),
+            result(f"c{n}", f"{LONG}of {n}"),
+            model_text(f"Module {n}."),
+        ]
         question, call, output, answered = (message(item, "responses") for item in asked)
         thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look."}]}
         records += [
@@ -142,7 +149,12 @@ def shaped(shape: str) -> Callable[[int], list[Record]]:
         items = [
             item
             for n in range(turns)
-            for item in (user(f"What is in module {n}?"), ask(f"c{n}"), result(f"c{n}", LONG), said(f"Module {n}."))
+            for item in (
+                user(f"What is in module {n}?"),
+                ask(f"c{n}"),
+                result(f"c{n}", LONG),
+                model_text(f"Module {n}."),
+            )
         ]
         return [message(item, shape) for item in items]
 
@@ -152,11 +164,11 @@ def shaped(shape: str) -> Callable[[int], list[Record]]:
 def steps(turns: int) -> list[Record]:
     """The steps of a SWE-agent trajectory, each with the conversation after it."""
     heard: list[Record] = [{"role": "system", "content": "You fix bugs."}, {"role": "user", "content": "Fix this."}]
-    found = []
+    records = []
     for n in range(turns):
         heard = [*heard, {"role": "assistant", "content": f"Look {n}."}, {"role": "user", "content": f"{LONG}{n}"}]
-        found.append({"action": "ls", "observation": f"{LONG}{n}", "response": f"Look {n}.", "messages": heard})
-    return found
+        records.append({"action": "ls", "observation": f"{LONG}{n}", "response": f"Look {n}.", "messages": heard})
+    return records
 
 
 def in_lines(records: list[Record]) -> str:
@@ -224,12 +236,12 @@ def seen(session: Session, every: int = 1) -> dict[str, Any]:
         context = session.context(call=call.call)
         contents = context.contents()
         shown = [(p.role, p.type, p.level, p.tokens, p.since_call, contents.get(p.page)) for p in context.pages]
-        told = (call.turn, call.model, call.status, call.fidelity, call.tokens_reported, call.stop, context.factor)
-        calls.append((told, shown, json.dumps(context.messages())))
-    held = [session.content(page.page) if page.bytes else b"" for page in session.pages()]
+        values = (call.turn, call.model, call.status, call.fidelity, call.tokens_reported, call.stop, context.factor)
+        calls.append((values, shown, json.dumps(context.messages())))
+    actual_contents = [session.content(page.page) if page.bytes else b"" for page in session.pages()]
     pages = [(p.type, p.role, p.modality, p.tier, p.level, p.version, p.tokens) for p in session.pages()]
     counts = (info.turns, info.calls, len({page.message for page in session.pages()}), info.fidelity, info.title)
-    return {"counts": counts, "calls": calls, "pages": pages, "contents": held}
+    return {"counts": counts, "calls": calls, "pages": pages, "contents": actual_contents}
 
 
 def all_seen(store: Store, every: int = 1) -> dict[str, Any]:

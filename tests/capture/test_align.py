@@ -36,9 +36,9 @@ def gaps(old: str, new: str) -> list[Gap]:
 
 def pairs(old: list[Entry], new: list[Entry]) -> list[tuple[int, int]]:
     """The changed forms in the one gap of two requests."""
-    found = align(old, new)
-    taken = SettledMessages(set(found.same.values()), set(found.same))
-    return [both for gap in found.gaps for both in pair(gap, old, new, taken)]
+    alignment = align(old, new)
+    taken = SettledMessages(set(alignment.same.values()), set(alignment.same))
+    return [both for gap in alignment.gaps for both in pair(gap, old, new, taken)]
 
 
 def test_what_says_the_same_is_matched_in_order() -> None:
@@ -97,9 +97,9 @@ letters = st.text("aabbcD", max_size=12)
 @given(letters, letters, st.booleans())
 def test_a_match_is_of_equals_and_of_one_each(old: str, new: str, last_is_new: bool) -> None:
     """Whatever the requests, matched messages say the same and none is matched twice."""
-    found = same(old, new, last_is_new=last_is_new)
-    assert all(old[o] == new[n] for n, o in found.items())
-    assert len(set(found.values())) == len(found)
+    counts = same(old, new, last_is_new=last_is_new)
+    assert all(old[o] == new[n] for n, o in counts.items())
+    assert len(set(counts.values())) == len(counts)
 
 
 @given(letters, letters)
@@ -111,23 +111,23 @@ def test_all_that_can_match_does(old: str, new: str) -> None:
 @given(letters, letters, st.booleans())
 def test_gaps_hold_whatever_is_not_matched(old: str, new: str, last_is_new: bool) -> None:
     """Each unmatched message lies in exactly one gap, gaps follow each other, and only the last is no inner one."""
-    found = align(entries(old), entries(new), last_is_new=last_is_new)
-    covered_old = Counter(i for gap in found.gaps for i in gap.old)
-    covered_new = Counter(i for gap in found.gaps for i in gap.new)
-    assert all(covered_old[i] == 1 for i in range(len(old)) if i not in found.same.values())
-    assert all(covered_new[i] == 1 for i in range(len(new)) if i not in found.same)
-    assert all(a.new.stop <= b.new.start and a.old.stop <= b.old.start for a, b in pairwise(found.gaps))
-    assert all(gap.inner for gap in found.gaps[:-1])
+    alignment = align(entries(old), entries(new), last_is_new=last_is_new)
+    covered_old = Counter(i for gap in alignment.gaps for i in gap.old)
+    covered_new = Counter(i for gap in alignment.gaps for i in gap.new)
+    assert all(covered_old[i] == 1 for i in range(len(old)) if i not in alignment.same.values())
+    assert all(covered_new[i] == 1 for i in range(len(new)) if i not in alignment.same)
+    assert all(a.new.stop <= b.new.start and a.old.stop <= b.old.start for a, b in pairwise(alignment.gaps))
+    assert all(gap.inner for gap in alignment.gaps[:-1])
 
 
 @given(letters, letters)
 def test_a_form_has_one_original_of_the_same_place(old: str, new: str) -> None:
     """Paired messages are unmatched ones of the same speaker, each in one pair at most."""
     before, after = entries(old), entries(new)
-    found = align(before, after)
-    taken = SettledMessages(set(found.same.values()), set(found.same))
-    both = [p for gap in found.gaps for p in pair(gap, before, after, taken)]
+    alignment = align(before, after)
+    taken = SettledMessages(set(alignment.same.values()), set(alignment.same))
+    both = [p for gap in alignment.gaps for p in pair(gap, before, after, taken)]
     assert all(before[o].place == after[n].place for o, n in both)
     assert len({o for o, _ in both}) == len({n for _, n in both}) == len(both)
-    assert not {o for o, _ in both} & set(found.same.values())
-    assert not {n for _, n in both} & set(found.same)
+    assert not {o for o, _ in both} & set(alignment.same.values())
+    assert not {n for _, n in both} & set(alignment.same)

@@ -88,9 +88,9 @@ contents = st.one_of(st.binary(max_size=300), st.text("ab \n", max_size=400).map
 @given(contents, contents)
 def test_only_what_is_shorter_is_a_shorter_form(old: bytes, new: bytes) -> None:
     """Whatever the two contents, a form at a level is a level from 1 to 3 and no copy of the full text."""
-    found = shorter(old, new)
-    if found is not None:
-        assert found in (REFERENCE, REDUCED, ABSTRACT)
+    actual_shorter = shorter(old, new)
+    if actual_shorter is not None:
+        assert actual_shorter in (REFERENCE, REDUCED, ABSTRACT)
         assert new != old
         if b"omitted" not in new:
             assert len(new.decode("utf-8", "replace")) < len(old.decode("utf-8", "replace"))

@@ -17,9 +17,9 @@ from tests.capture.words import (
     answer,
     ask,
     entries,
+    model_text,
     request,
     result,
-    said,
     spelled,
     system,
     tool_call,
@@ -33,14 +33,14 @@ CELLS = {"uid", "name", "envelope", "content", "rest", "aside", "labels", "envel
 HEAD = [system("You look things up."), user("What is in the package?")]
 
 
-def told(store: Store) -> list[tuple[str, dict[str, Any]]]:
+def mutations_of(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """A session's mutations, but for what hangs on salts and on which cell was at hand."""
-    found = []
+    rows = []
     for entry in entries(store, "s"):
         fields = {key: value for key, value in entry.mutation.items() if key not in CELLS}
         fields["cells"] = sorted(key for key in CELLS if entry.mutation.get(key) is not None)
-        found.append((entry.kind, fields))
-    return found
+        rows.append((entry.kind, fields))
+    return rows
 
 
 def cold_and_warm(path: Path, exchanges: list[Exchange]) -> None:
@@ -52,17 +52,19 @@ def cold_and_warm(path: Path, exchanges: list[Exchange]) -> None:
             with open_store(path) as cold:
                 cold.record("s", body, response, at_us=1)
         with open_store(path) as cold:
-            assert told(cold) == told(warm)
+            assert mutations_of(cold) == mutations_of(warm)
             for number, (body, _) in enumerate(exchanges, 1):
-                one, other = (store.session("s").context(call=number) for store in (cold, warm))
-                assert spelled(one.request()) == spelled(other.request()) == spelled(body)
-                assert one.pages == other.pages
+                first, other = (store.session("s").context(call=number) for store in (cold, warm))
+                assert spelled(first.request()) == spelled(other.request()) == spelled(body)
+                assert first.pages == other.pages
             assert cold.verify().ok
 
 
 def exchanges_of(requests: list[list[Item]], shape: str = "chat", **more: Any) -> list[Exchange]:
     """Requests each answered in words."""
-    return [(request(items, shape, **more), answer(said(f"reply {n}"), shape)) for n, items in enumerate(requests)]
+    return [
+        (request(items, shape, **more), answer(model_text(f"reply {n}"), shape)) for n, items in enumerate(requests)
+    ]
 
 
 @pytest.mark.parametrize("life", LIVES)
@@ -74,14 +76,14 @@ def test_any_life_is_told_the_same(life: str, store_path: Path) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tool_calls_are_told_the_same_in_every_shape(shape: str, store_path: Path) -> None:
     """Which call a result answers is read back from what was written, also where two results change places."""
-    one, two = [ask("c1"), result("c1", LONG)], [ask("c2"), result("c2", LONG[::-1])]
-    talk = [*HEAD, *one, *two, said("Both."), user("And?")]
-    swapped = [*HEAD, ask("c1"), result("c1", NOTE), ask("c2"), result("c2", CLIPPED), said("Both."), user("So?")]
+    first, two = [ask("c1"), result("c1", LONG)], [ask("c2"), result("c2", LONG[::-1])]
+    talk = [*HEAD, *first, *two, model_text("Both."), user("And?")]
+    swapped = [*HEAD, ask("c1"), result("c1", NOTE), ask("c2"), result("c2", CLIPPED), model_text("Both."), user("So?")]
     exchanges = [
         (request(HEAD, shape), answer(ask("c1"), shape)),
         (request(talk[:4], shape), answer(ask("c2"), shape)),
-        (request(talk, shape), answer(said("Done."), shape, tokens=900)),
-        (request(swapped, shape), answer(said("Done."), shape, tokens=80)),
+        (request(talk, shape), answer(model_text("Done."), shape, tokens=900)),
+        (request(swapped, shape), answer(model_text("Done."), shape, tokens=80)),
     ]
     cold_and_warm(store_path, exchanges)
 
@@ -99,7 +101,7 @@ def test_results_of_several_parts_are_told_the_same(shape: str, store_path: Path
 
     def told_in(parts: list[str]) -> dict[str, Any]:
         texts = [{"type": "text", "text": part} for part in parts]
-        body = request([*HEAD, ask("c1"), result("c1", ""), said("Well."), user("And?")], shape)
+        body = request([*HEAD, ask("c1"), result("c1", ""), model_text("Well."), user("And?")], shape)
         spoken = body["messages"][-3]
         if shape == "chat":
             spoken["content"] = texts
@@ -116,7 +118,7 @@ def test_results_of_several_parts_are_told_the_same(shape: str, store_path: Path
 )
 def test_an_answer_that_looks_like_json_is_words(text: str, store_path: Path) -> None:
     """What the model says may be JSON, or begin like it; a tool's result is caused by the call alone."""
-    talk = [*HEAD, said(text), user("Look."), ask("c1"), result("c1", "x"), said("Seen.")]
+    talk = [*HEAD, model_text(text), user("Look."), ask("c1"), result("c1", "x"), model_text("Seen.")]
     exchanges: list[Exchange] = [
         (request(talk[:2]), answer(talk[2])),
         (request(talk[:4]), answer(talk[4])),
@@ -128,13 +130,13 @@ def test_an_answer_that_looks_like_json_is_words(text: str, store_path: Path) ->
 
 def test_a_page_back_at_full_is_known_by_its_full_text(store_path: Path) -> None:
     """A result shown short, then full, then evicted, comes back full under its identity."""
-    shown = [[*HEAD, ask("c1"), result("c1", text), said("Seen.")] for text in (LONG, NOTE, LONG)]
+    shown = [[*HEAD, ask("c1"), result("c1", text), model_text("Seen.")] for text in (LONG, NOTE, LONG)]
     cold_and_warm(store_path, exchanges_of([*shown, [HEAD[0], user("Something else?")], shown[0]]))
 
 
 def test_a_page_evicted_short_comes_back_short(store_path: Path) -> None:
     """A result evicted as a note comes back as that note, and as its full text too."""
-    shown = [[*HEAD, ask("c1"), result("c1", text), said("Seen.")] for text in (LONG, NOTE)]
+    shown = [[*HEAD, ask("c1"), result("c1", text), model_text("Seen.")] for text in (LONG, NOTE)]
     other = [HEAD[0], user("Something else?")]
     cold_and_warm(store_path, exchanges_of([*shown, other, shown[1], other, shown[0]]))
 
@@ -143,15 +145,15 @@ def test_a_reply_without_its_thinking_is_known_long_after(store_path: Path) -> N
     """A reply that was sent back in part, evicted and sent again, is the message it was."""
     parts = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "Sixty."}]
     body = {"type": "message", "role": "assistant", "content": parts, "stop_reason": "end_turn"}
-    kept = [*HEAD, said("Sixty."), user("Sure?")]
+    kept = [*HEAD, model_text("Sixty."), user("Sure?")]
     others = [[system("You wait."), user(f"wait {n}")] for n in range(10)]
-    back = [[*kept, said("reply 1"), user("Again?")]]
-    rest = [(request(items, "anthropic"), answer(said(f"r{n}"), "anthropic")) for n, items in enumerate(others)]
+    back = [[*kept, model_text("reply 1"), user("Again?")]]
+    rest = [(request(items, "anthropic"), answer(model_text(f"r{n}"), "anthropic")) for n, items in enumerate(others)]
     cold_and_warm(
         store_path,
         [
             (request(HEAD, "anthropic"), body),
-            (request(kept, "anthropic"), answer(said("reply 1"), "anthropic")),
+            (request(kept, "anthropic"), answer(model_text("reply 1"), "anthropic")),
             *rest,
             *[(request(items, "anthropic"), None) for items in back],
         ],
@@ -160,13 +162,13 @@ def test_a_reply_without_its_thinking_is_known_long_after(store_path: Path) -> N
 
 def test_turns_are_told_the_same(store_path: Path) -> None:
     """Whether the next word opens a turn is known after a reopen: after answers, failures, gaps and aborts."""
-    talk = [user("a"), said("b"), user("c"), said("d"), user("e"), said("f"), user("g")]
-    responses = [answer(said("b")), TimeoutError("slow"), None, answer(said("d")), answer(said("f"))]
+    talk = [user("a"), model_text("b"), user("c"), model_text("d"), user("e"), model_text("f"), user("g")]
+    responses = [answer(model_text("b")), TimeoutError("slow"), None, answer(model_text("d")), answer(model_text("f"))]
     bodies = [request(talk[:end]) for end in (1, 3, 3, 3, 5)]
     cold_and_warm(store_path, [*zip(bodies, responses, strict=True), (request(talk), None)])
 
 
-@pytest.mark.parametrize("last", [said("b"), ask("c1")])
+@pytest.mark.parametrize("last", [model_text("b"), ask("c1")])
 def test_an_answer_first_seen_in_a_request_is_remembered(last: Item, store_path: Path) -> None:
     """Whether the model had its last word in a request is known after a reopen: the next word opens a turn."""
     talk = [user("a"), last, user("c")]
@@ -175,7 +177,7 @@ def test_an_answer_first_seen_in_a_request_is_remembered(last: Item, store_path:
 
 def test_an_answer_first_seen_in_a_request_ends_what_asked_before(store_path: Path) -> None:
     """A call that asked for a tool, then words the agent puts in itself: the next word opens a turn for both."""
-    talk = [user("a"), said("Never mind the tool."), user("c")]
+    talk = [user("a"), model_text("Never mind the tool."), user("c")]
     cold_and_warm(
         store_path, [(request(talk[:1]), answer(ask("c1"))), (request(talk[:2]), None), (request(talk), None)]
     )
@@ -187,7 +189,7 @@ def test_usage_and_literals_are_told_the_same(store_path: Path) -> None:
     for n in range(6):
         items = [*HEAD, *[user(f"{LONG} {k}") for k in range(n)]]
         body = request(items, tools=("look", "write")[: 1 + n // 3], temperature=n // 2, model=f"m{n // 4}")
-        exchanges.append((body, answer(said(f"r{n}"), tokens=500 * (n + 1))))
+        exchanges.append((body, answer(model_text(f"r{n}"), tokens=500 * (n + 1))))
     cold_and_warm(store_path, exchanges)
 
 
@@ -199,4 +201,4 @@ def test_calls_of_several_tools_are_told_the_same(store_path: Path) -> None:
     again = request([*HEAD, result("a", "x"), result("b", "x"), user("Again."), ask("a"), result("a", "y")])
     again["messages"].insert(2, asked)
     response = {"choices": [{"message": asked, "finish_reason": "tool_calls"}]}
-    cold_and_warm(store_path, [(request(HEAD), response), (body, answer(said("ok"))), (again, None)])
+    cold_and_warm(store_path, [(request(HEAD), response), (body, answer(model_text("ok"))), (again, None)])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests import laws
 from tests.against_model import key_of
 from tests.capture import imports
-from tests.capture.words import answer, request, said, system, user
+from tests.capture.words import answer, model_text, request, system, user
 from tests.test_laws import EDITED_THEN_FORKED, FEWER
 from tests.test_laws_bite import RICH
 from vmstore.capture.conversation.catch_up import CatchUp
@@ -32,32 +32,32 @@ from vmstore.testing.simulate import Player
 from vmstore.testing.strategies import LISTING, REPORT, Life, Step, lives
 
 
-def held(message: MessageState) -> dict[str, Any]:
+def fields_of(message: MessageState) -> dict[str, Any]:
     """All there is to a message."""
-    told = {name: getattr(message, name) for name in ("message", "role", "slot", "skeleton", "packed", "seen")}
+    values = {name: getattr(message, name) for name in ("message", "role", "slot", "skeleton", "packed", "seen")}
     names = ("page", "kin", "version", "level", "rank", "shown", "position", "full", "contents")
-    return told | {"pages": [{name: getattr(page, name) for name in names} for page in message.pages]}
+    return values | {"pages": [{name: getattr(page, name) for name in names} for page in message.pages]}
 
 
 def state(conversation: Conversation) -> dict[str, Any]:
     """All of a conversation that decides what the next call writes."""
     names = ("calls", "hints", "answered", "final", "opaque", "opaque_page", "rest", "shape", "factor_ppm")
-    found = {name: getattr(conversation, name) for name in names}
+    values = {name: getattr(conversation, name) for name in names}
     keys = {message.key for message in conversation.messages}
-    known = {key: [one.message for one in conversation.alike(key) if one.key == key] for key in keys}
-    return found | {
-        "messages": [held(message) for message in conversation.messages],
+    known = {key: [page.message for page in conversation.alike(key) if page.key == key] for key in keys}
+    return values | {
+        "messages": [fields_of(message) for message in conversation.messages],
         "pages": {page.page: (page.of.message, page.rank) for page in conversation.pages},
         "known": known,
         "context": [
             (
-                one.message,
-                json.dumps(one.value, sort_keys=True, default=lambda _: "nothing"),
-                one in conversation.changed,
+                state.message,
+                json.dumps(state.value, sort_keys=True, default=lambda _: "nothing"),
+                state in conversation.changed,
             )
-            for one in conversation.context
+            for state in conversation.context
         ],
-        "answers": [one.message for one in conversation.answers],
+        "answers": [item.message for item in conversation.answers],
     }
 
 
@@ -82,26 +82,26 @@ class Follower:
             assert state(before) == stood, "a copy that goes on leaves what it was made of as it stood"
             self.at[info.session] = position, conversation
             fresh = load(engine, key)
-            one, other = state(conversation), state(fresh)
-            assert one == other, _differ(one, other)
+            first, other = state(conversation), state(fresh)
+            assert first == other, _differ(first, other)
             kept = store._ns.conversations.get(key)
             if kept is not None and kept[0] == position:
                 self.same_as_kept(kept[1], fresh)
 
     def same_as_kept(self, kept: Conversation, fresh: Conversation) -> None:
         """What a recorder holds of the calls it wrote itself is what is loaded."""
-        one, other = state(kept), state(fresh)
+        first, other = state(kept), state(fresh)
         for left_open in ("opaque", "hints", "final"):  # a recorder asks less of them
-            del one[left_open], other[left_open]
-        assert one == other, _differ(one, other)
+            del first[left_open], other[left_open]
+        assert first == other, _differ(first, other)
 
 
-def _differ(one: dict[str, Any], other: dict[str, Any]) -> list[Any]:
+def _differ(fields: dict[str, Any], other: dict[str, Any]) -> list[Any]:
     """Where two states differ, message by message."""
-    found: list[Any] = [
-        (name, one[name], other[name]) for name in one if name != "messages" and one[name] != other[name]
+    rows: list[Any] = [
+        (name, fields[name], other[name]) for name in fields if name != "messages" and fields[name] != other[name]
     ]
-    return found + [pair for pair in zip(one["messages"], other["messages"], strict=False) if pair[0] != pair[1]]
+    return rows + [pair for pair in zip(fields["messages"], other["messages"], strict=False) if pair[0] != pair[1]]
 
 
 # ---- mutations of one's own
@@ -141,14 +141,14 @@ def _near(batch: Batch, n: int) -> int:
 def _message(batch: Batch, n: int, k: int) -> list[Known]:
     reply_to = batch.head.call if k % 2 and batch.head.call else None
     envelope = batch.cell(b'{"role":"assistant","content":{"\\u0000t":0}}')
-    said = Message(Role.ASSISTANT, Slot.MESSAGES, envelope, reply_to=reply_to)
+    message = Message(Role.ASSISTANT, Slot.MESSAGES, envelope, reply_to=reply_to)
     labels = ({"asks": f"c{k}"}, {"answers": f"c{n}"}, {"hint": "h"}, None)[k % 4]
-    return [said, _page(batch, batch.position, TEXTS[k % len(TEXTS)], labels)]
+    return [message, _page(batch, batch.position, TEXTS[k % len(TEXTS)], labels)]
 
 
 def _repacked(batch: Batch, entered: list[tuple[int, int, int, int]], left: list[int]) -> list[Known]:
     totals = batch.head.foresee(entered, left)
-    told = (
+    values = (
         batch.head.call + 1,
         Fidelity.DERIVED,
         totals.leaves,
@@ -157,7 +157,7 @@ def _repacked(batch: Batch, entered: list[tuple[int, int, int, int]], left: list
         tuple(entered),
         tuple(left),
     )
-    return [Pack(*told, rest=batch.cell(b'{"model":"by hand"}'))]
+    return [Pack(*values, rest=batch.cell(b'{"model":"by hand"}'))]
 
 
 def _leave(batch: Batch, n: int, k: int) -> list[Known]:
@@ -179,8 +179,8 @@ def _swap(batch: Batch, n: int, k: int) -> list[Known]:
     order = batch.head.order
     if not order or n % len(order) == k % len(order):
         return []
-    one, other = order[n % len(order)], order[k % len(order)]
-    return _repacked(batch, [(*one[:3], other[3]), (*other[:3], one[3])], [])
+    first, other = order[n % len(order)], order[k % len(order)]
+    return _repacked(batch, [(*first[:3], other[3]), (*other[:3], first[3])], [])
 
 
 def _update(batch: Batch, n: int, k: int) -> list[Known]:
@@ -274,7 +274,7 @@ def test_an_import_is_followed_as_it_grows(source: str, tmp_path: Path) -> None:
             file.write_text("".join(json.dumps(record) + "\n" for record in records[:end]))
             store.import_file(file)
             follower.look(store)
-            store.record("beside", request([user(str(n)) for n in range(end)]), answer(said(str(end))))
+            store.record("beside", request([user(str(n)) for n in range(end)]), answer(model_text(str(end))))
             follower.look(store)
     assert follower.tails > len(records)
 
@@ -282,13 +282,13 @@ def test_an_import_is_followed_as_it_grows(source: str, tmp_path: Path) -> None:
 def test_an_update_of_ones_own_is_sent(tmp_path: Path) -> None:
     """A page of the context that somebody updates, and whose new words are sent, stands in the context with them."""
     with memory_store() as store:
-        store.record("s", request([system("Be brief."), user("one")]), answer(said("two")))
+        store.record("s", request([system("Be brief."), user("one")]), answer(model_text("two")))
         session = store.session("s")
         page = session.context(call=1).pages[1].page
         with session.batch() as batch:
             number = int(page.removeprefix("p"))
             batch.add(Update(number, 2, batch.cell(b"three"), 5, 1))
-        sent = request([system("Be brief."), user("three"), said("two"), user("four")])
+        sent = request([system("Be brief."), user("three"), model_text("two"), user("four")])
         store.record("s", sent)
         assert session.wire.request(call=2) == sent
 
@@ -297,13 +297,13 @@ def test_an_old_version_in_a_pack_of_ones_own_is_followed() -> None:
     """Where a pack shows what was changed before it, a shorter form made later is followed as it is loaded."""
     follower = Follower()
     with memory_store() as store:
-        store.record("s", request([user(LISTING), user("and?")]), answer(said("two")))
+        store.record("s", request([user(LISTING), user("and?")]), answer(model_text("two")))
         follower.look(store)
         page = int(store.session("s").context(call=1).pages[0].page[1:])
         for hand in (("update", page - 1, 4), ("swap", 0, 1), ("compress", page - 1, 1)):
             by_hand(store, hand)
             follower.look(store)
-        sent = request([user(LISTING), user("and?"), said("two"), user("so")])
+        sent = request([user(LISTING), user("and?"), model_text("two"), user("so")])
         store.record("s", sent)
         assert store.session("s").wire.request(call=3) == sent
 
@@ -313,7 +313,7 @@ def test_a_call_puts_back_what_somebody_moved(verb: str, tmp_path: Path) -> None
     """Where a pack of one's own moved a page away from its message, or before it, the next call is as it was sent."""
     with memory_store() as store:
         first = [user([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), user("three"), user("four")]
-        store.record("s", request(first), answer(said("five")))
+        store.record("s", request(first), answer(model_text("five")))
         session = store.session("s")
         if verb == "enter":
             by_hand(store, ("loose", 0, 1))
@@ -323,8 +323,8 @@ def test_a_call_puts_back_what_somebody_moved(verb: str, tmp_path: Path) -> None
                     batch.add(mutation)
         else:
             by_hand(store, ("swap", 1, 3))
-        sent = request([*first, said("five"), user("six")])
-        store.record("s", sent, answer(said("seven")))
+        sent = request([*first, model_text("five"), user("six")])
+        store.record("s", sent, answer(model_text("seven")))
         assert session.wire.request(call=3) == sent
         assert store.verify().ok
 

@@ -20,13 +20,13 @@ HALF = "half \ud83d"
 def test_usage_that_is_none_takes_no_request_along(tokens: Any) -> None:
     """A call whose usage is no count is recorded without it, and the next call goes on."""
     store = memory_store()
-    told = answer("yes")
-    told["usage"] = {"prompt_tokens": tokens, "completion_tokens": tokens}
+    other_answer = answer("yes")
+    other_answer["usage"] = {"prompt_tokens": tokens, "completion_tokens": tokens}
     if tokens == float("inf"):
         with refused("not-json", vmstore.InputError):
-            store.record("s", chat("one"), told)
+            store.record("s", chat("one"), other_answer)
         return
-    store.record("s", chat("one"), told)
+    store.record("s", chat("one"), other_answer)
     store.record("s", chat("one", "yes", "two"), answer("well"))
     first = store.session("s").calls()[0]
     assert (first.status, first.tokens_reported) == ("ok", None)
@@ -44,8 +44,8 @@ def test_the_largest_usage_there_is_fits_the_log() -> None:
 def test_a_latency_that_is_none_ends_no_import(number: str, tmp_path: Path) -> None:
     """A record with such a latency is taken in without it, or kept as it stood; the others are as they were."""
     file = tmp_path / "a.jsonl"
-    user, said = '{"role":"user","content":"one"}', '{"role":"assistant","content":"two"'
-    file.write_text(f'{user}\n{said},"vm":{{"latency_ms":{number}}}}}\n{user}\n')
+    user, text = '{"role":"user","content":"one"}', '{"role":"assistant","content":"two"'
+    file.write_text(f'{user}\n{text},"vm":{{"latency_ms":{number}}}}}\n{user}\n')
     with memory_store() as store:
         store.import_file(file, session="s")
         session = store.session("s")
@@ -71,14 +71,14 @@ def test_half_an_emoji_is_told_everywhere() -> None:
     """A lone surrogate in a message, a model's name or a stop reason stops no question of VMQL, before or after it."""
     store = memory_store()
     request = {"model": "m", "messages": [{"role": "user", "content": HALF}]}
-    said = {"choices": [{"message": {"role": "assistant", "content": HALF}, "finish_reason": "stop"}]}
+    fields = {"choices": [{"message": {"role": "assistant", "content": HALF}, "finish_reason": "stop"}]}
     for _ in range(2):
-        store.record("s", request, said)
+        store.record("s", request, fields)
     store.record("s", request, {"error": {"message": HALF}})
     store.record("s", request, ValueError(HALF))
     for call in range(1, 5):
-        (told,) = store.query(f"CONTEXT AT CALL {call} MESSAGES", session="s").to_dicts()
-        assert json.loads(told["message"]) if isinstance(told["message"], str) else told["message"] == {
+        (other_row,) = store.query(f"CONTEXT AT CALL {call} MESSAGES", session="s").to_dicts()
+        assert json.loads(other_row["message"]) if isinstance(other_row["message"], str) else other_row["message"] == {
             "role": "user", "content": HALF,
         }  # fmt: skip
     rows = store.query("CALLS call, stop, error", session="s").to_dicts()

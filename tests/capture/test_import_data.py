@@ -149,9 +149,9 @@ def test_a_pi_compaction_takes_its_messages_away(session: Session, data: Path) -
     left = {change.page for change in diff.changes if change.change == "left"}
     assert {link.target for link in session.lineage.ancestors(summary.page, depth=1)} >= left
     assert len(left) > 100 and after.tokens < before.tokens
-    said = next(record["summary"] for record in records if record["type"] == "compaction")
-    assert session.content(summary.page).decode() == said
-    assert after.contents()[summary.page].decode() == said
+    other_summary = next(record["summary"] for record in records if record["type"] == "compaction")
+    assert session.content(summary.page).decode() == other_summary
+    assert after.contents()[summary.page].decode() == other_summary
     assert [page.type for page in after.pages][:2] == ["procedure", "summary"]
     assert session.diff(Call(last), Call(last)).changes == []
 
@@ -177,8 +177,8 @@ def test_the_pi_file_grown_in_parts_is_the_pi_file(data: Path, tmp_path: Path, s
         grown = store.session("pi")
         assert grown.info().calls == 484
         for call in (1, 17, 40, 173, 174, 300, 411, 484):
-            one, other = grown.context(call=call), session.context(call=call)
-            assert (one.tokens, one.factor, one.messages()) == (other.tokens, other.factor, other.messages())
+            first, other = grown.context(call=call), session.context(call=call)
+            assert (first.tokens, first.factor, first.messages()) == (other.tokens, other.factor, other.messages())
 
 
 # ---- tau-bench: a hundred sessions

@@ -29,7 +29,7 @@ def transcript(steps: int) -> str:
         records.append(record(f"a{n}", f"u{n}", "assistant", f"answer {n}"))
         records.append(record(f"v{n}", f"a{n}", "user", f"another {n}"))
         before = f"a{n}"
-    return "".join(json.dumps(one) + "\n" for one in records)
+    return "".join(json.dumps(record) + "\n" for record in records)
 
 
 def record(name: str, parent: str | None, role: str, text: str) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def record(name: str, parent: str | None, role: str, text: str) -> dict[str, Any
     if role == "assistant":
         message |= {"id": f"msg_{name}", "content": [{"type": "text", "text": text}], "model": "c", "type": "message"}
         message["stop_reason"] = "end_turn"
-    told = {"type": role, "uuid": name, "parentUuid": parent, "sessionId": "s", "message": message}
-    return {**told, "timestamp": "2026-01-01T00:00:00.000Z", "isSidechain": False, "cwd": "/", "version": "1"}
+    fields = {"type": role, "uuid": name, "parentUuid": parent, "sessionId": "s", "message": message}
+    return {**fields, "timestamp": "2026-01-01T00:00:00.000Z", "isSidechain": False, "cwd": "/", "version": "1"}
 
 
 def lines_run(folder: Path, steps: int, code: str) -> int:
@@ -88,19 +88,19 @@ def tree(seed: int) -> str:
         lines.append(record(f"u{n}", before, "user", f"question {n % 7}"))
         lines.append(record(f"a{n}", f"u{n}", "assistant", f"answer {n % 5}"))
         answers.append(f"a{n}")
-    return "".join(json.dumps(one) + "\n" for one in lines)
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def taken(file: Path) -> tuple[Any, ...]:
     """What an import leaves: its sessions, what they say, each mutation, and each conversation as the log has it."""
     with memory_store() as store:
-        sessions = [one.session for one in store.import_file(file).sessions]
-        said = {name: store.session(name).wire.messages() for name in sessions}
-        entries = [(one.session, one.position, one.kind) for one in store.tail()]
+        sessions = [session.session for session in store.import_file(file).sessions]
+        messages = {name: store.session(name).wire.messages() for name in sessions}
+        entries = [(entry.session, entry.position, entry.kind) for entry in store.tail()]
         engine = store._ns.engine
         keys = engine.projection.db.execute("SELECT session FROM sessions ORDER BY session")
         loaded = [state(load(engine, key)) for (key,) in keys]
-        return len(sessions), said, entries, loaded
+        return len(sessions), messages, entries, loaded
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -50,14 +50,14 @@ def test_four_times_the_calls_take_about_four_times_the_work(make: Any, tmp_path
     assert work[160] < 5 * work[40]
 
 
-def said(n: int, role: Role, slot: Slot) -> Draft:
+def draft_of(n: int, role: Role, slot: Slot) -> Draft:
     content = b"message %d" % n
     return Draft(role, json.dumps({"n": n}).encode(), (Part(content, Modality.TEXT),), slot)
 
 
 def line_of(sofar: list[tuple[Slot, int]]) -> list[int]:
     """What a call shows of what was said: by slots, within each as it came."""
-    return [n for _, n in sorted(sofar, key=lambda one: one[0])]
+    return [n for _, n in sorted(sofar, key=lambda row: row[0])]
 
 
 def test_what_comes_late_to_an_early_part_of_the_request_stands_there_at_the_next_call(tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ def test_what_comes_late_to_an_early_part_of_the_request_stands_there_at_the_nex
 
     def say(role: Role, slot: Slot) -> None:
         n = len(steps)
-        steps.append(MessageStep(raw=b"%d" % n, line=n + 1, draft=said(n, role, slot)))
+        steps.append(MessageStep(raw=b"%d" % n, line=n + 1, draft=draft_of(n, role, slot)))
         sofar.append((slot, n))
 
     def answer() -> None:
         n = len(steps)
         expected.append(line_of(sofar))
-        reply = ReplyDraft(Status.OK, (said(n, Role.ASSISTANT, Slot.MESSAGES),), True)
+        reply = ReplyDraft(Status.OK, (draft_of(n, Role.ASSISTANT, Slot.MESSAGES),), True)
         steps.append(CallStep(raw=b"%d" % n, line=n + 1, reply=reply))
         sofar.append((Slot.MESSAGES, n))
 
@@ -90,9 +90,9 @@ def test_what_comes_late_to_an_early_part_of_the_request_stands_there_at_the_nex
     answer()
     answer()
     kept, n = len(steps) - 2, len(steps)
-    steps.append(SummaryStep(raw=b"%d" % n, line=n + 1, draft=said(n, Role.USER, Slot.MESSAGES), kept_from=kept))
-    stay = [one for one in sofar if one[0] is not Slot.MESSAGES]
-    sofar[:] = [*stay, (Slot.MESSAGES, n), *[one for one in sofar if one[0] is Slot.MESSAGES and one[1] >= kept]]
+    steps.append(SummaryStep(raw=b"%d" % n, line=n + 1, draft=draft_of(n, Role.USER, Slot.MESSAGES), kept_from=kept))
+    stay = [row for row in sofar if row[0] is not Slot.MESSAGES]
+    sofar[:] = [*stay, (Slot.MESSAGES, n), *[row for row in sofar if row[0] is Slot.MESSAGES and row[1] >= kept]]
     answer()
     say(Role.SYSTEM, Slot.SYSTEM)
     answer()

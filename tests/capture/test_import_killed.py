@@ -47,8 +47,8 @@ def stop_after(count: int) -> Callable[[int, int], None]:
 def runs(tmp_path: Path) -> Path:
     """A file of many sessions, each longer than what is written at once."""
     file = tmp_path / "runs.json"
-    found = [{"task_id": n, "trial": 0, "traj": chat(55)} for n in range(3)]
-    file.write_text(json.dumps(found))
+    records = [{"task_id": n, "trial": 0, "traj": chat(55)} for n in range(3)]
+    file.write_text(json.dumps(records))
     return file
 
 

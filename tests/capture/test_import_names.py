@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.imports import chat, claude, claude_record, seen, write
-from tests.capture.words import lines, message, request, said, user
+from tests.capture.words import lines, message, model_text, request, user
 from tests.refusals import refused
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.store.store import memory_store, open_store
@@ -40,12 +40,12 @@ def test_a_taken_name_gets_a_suffix(tmp_path: Path) -> None:
 
 def test_a_name_given_is_the_name(tmp_path: Path) -> None:
     """`session` names the main session, with a suffix where it is taken; again it finds its file."""
-    one, other = write(tmp_path / "one.jsonl", "pi", 1), write(tmp_path / "two.jsonl", "chat lines", 1)
+    first, other = write(tmp_path / "one.jsonl", "pi", 1), write(tmp_path / "two.jsonl", "chat lines", 1)
     with memory_store() as store:
-        assert store.import_file(one, session="mine").sessions[0].session == "mine"
+        assert store.import_file(first, session="mine").sessions[0].session == "mine"
         assert store.import_file(other, session="mine").sessions[0].session == "mine-2"
-        assert store.import_file(one, session="mine").sessions[0].session == "mine"
-        assert store.import_file(one, session="another").sessions[0].session == "mine"
+        assert store.import_file(first, session="mine").sessions[0].session == "mine"
+        assert store.import_file(first, session="another").sessions[0].session == "mine"
         assert names(store) == ["mine", "mine-2"]
 
 
@@ -66,14 +66,14 @@ def test_a_name_given_to_several_tracks_is_suffixed_by_each(tmp_path: Path) -> N
     (tmp_path / "runs.json").write_text(json.dumps(runs))
     with memory_store() as store:
         taken = store.import_file(lines(tmp_path / "tree.jsonl", forked), session="mine").sessions
-        assert [one.session for one in taken] == ["mine", "mine-x1"]
+        assert [item.session for item in taken] == ["mine", "mine-x1"]
         taken = store.import_file(tmp_path / "runs.json", session="tau").sessions
-        assert [one.session for one in taken] == [f"tau-task{t}-trial{n}" for t in (1, 2) for n in (0, 1)]
+        assert [item.session for item in taken] == [f"tau-task{t}-trial{n}" for t in (1, 2) for n in (0, 1)]
 
 
 def test_one_object_a_line_is_one_session_each(tmp_path: Path) -> None:
     """Conversations in the lines of one file are sessions of their own, and a new line is a new one."""
-    talks = [{"messages": [message(user(f"question {n}")), message(said(f"answer {n}"))]} for n in range(3)]
+    talks = [{"messages": [message(user(f"question {n}")), message(model_text(f"answer {n}"))]} for n in range(3)]
     file = tmp_path / "talks.jsonl"
     with memory_store() as store:
         store.import_file(lines(file, talks[:2]))
@@ -93,9 +93,9 @@ def test_a_sources_name_is_made_printable(tmp_path: Path) -> None:
         for number in range(4):
             store.import_file(tmp_path / f"file{number}.jsonl")
             store.import_file(tmp_path / f"file{number}.jsonl")
-        found = names(store)
-        assert len(found) == 4 and "é 会" in found and "a_b_c" in found
-        assert all(name.isprintable() and 0 < len(name) <= 500 for name in found)
+        actual_names = names(store)
+        assert len(actual_names) == 4 and "é 会" in actual_names and "a_b_c" in actual_names
+        assert all(name.isprintable() and 0 < len(name) <= 500 for name in actual_names)
 
 
 def test_the_files_path_is_taken_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

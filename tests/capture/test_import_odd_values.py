@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.capture.words import answer, request, said, user
+from tests.capture.words import answer, model_text, request, user
 from vmstore.store.store import memory_store
 
 TALK = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "Here."}]
@@ -26,8 +26,8 @@ def lines(*values: Any) -> str:
 def test_a_latency_that_is_no_number_of_milliseconds_is_left_out(number: Any, tmp_path: Path) -> None:
     """Whatever stands where a latency or a cost should, the import goes on, and no later question raises."""
     file = tmp_path / "talk.json"
-    told = {"latency_ms": number, "cost_usd": number, "usage": {"tokens_in": number}, "at": number}
-    file.write_text(json.dumps([TALK[0], {**TALK[1], "vm": told}]))
+    fields = {"latency_ms": number, "cost_usd": number, "usage": {"tokens_in": number}, "at": number}
+    file.write_text(json.dumps([TALK[0], {**TALK[1], "vm": fields}]))
     with memory_store() as store:
         store.import_file(file)
         (call,) = store.session("talk").calls()
@@ -40,9 +40,9 @@ def test_a_line_with_a_number_that_json_cannot_hold_is_kept_raw_and_counted(tmp_
     file = tmp_path / "talk.jsonl"
     file.write_text(lines(*TALK) + '{"role": "user", "content": "a", "x": NaN}\n{"role": "user", "content": 1e400}\n')
     with memory_store() as store:
-        found = store.import_file(file)
-        assert [problem.line for problem in found.problems] == [3, 4]
-        assert all("NaN" in problem.reason or "1e400" in problem.reason for problem in found.problems)
+        report = store.import_file(file)
+        assert [problem.line for problem in report.problems] == [3, 4]
+        assert all("NaN" in problem.reason or "1e400" in problem.reason for problem in report.problems)
         assert len(store.session("talk").pages(type="raw")) == 2
 
 
@@ -77,17 +77,17 @@ def test_a_list_of_a_line_format_is_read_as_that_format(data: Path, tmp_path: Pa
 def test_a_list_of_pairs_is_the_pairs(tmp_path: Path) -> None:
     """Requests and responses in one JSON list are recorded as those on lines are, and come back equal."""
     pairs = [
-        {"request": request([user("q")]), "response": answer(said("a"))},
-        {"request": request([user("q"), said("a"), user("r")]), "response": answer(said("b"))},
+        {"request": request([user("q")]), "response": answer(model_text("a"))},
+        {"request": request([user("q"), model_text("a"), user("r")]), "response": answer(model_text("b"))},
     ]
     file = tmp_path / "pairs.json"
     file.write_text(json.dumps(pairs))
     with memory_store() as store:
         store.import_file(file)
         session = store.session("pairs")
-        for number, told in enumerate(pairs, 1):
-            assert session.wire.request(call=number) == told["request"]
-            assert session.wire.response(call=number).body == told["response"]
+        for number, pair in enumerate(pairs, 1):
+            assert session.wire.request(call=number) == pair["request"]
+            assert session.wire.response(call=number).body == pair["response"]
 
 
 # ---- growth
@@ -95,8 +95,8 @@ def test_a_list_of_pairs_is_the_pairs(tmp_path: Path) -> None:
 
 def pair(talk: list[str], reply: str) -> dict[str, Any]:
     """A call whose request holds a talk, each second message the model's."""
-    held = [user(text) if n % 2 == 0 else said(text) for n, text in enumerate(talk)]
-    return {"request": request(held), "response": answer(said(reply))}
+    users = [user(text) if n % 2 == 0 else model_text(text) for n, text in enumerate(talk)]
+    return {"request": request(users), "response": answer(model_text(reply))}
 
 
 def test_a_regenerated_turn_is_the_same_imported_at_once_or_in_parts(tmp_path: Path) -> None:
@@ -117,11 +117,11 @@ kept_then_said = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc")), 
 @settings(max_examples=40)
 @given(kept_then_said, st.integers(1, 5))
 @example([(0, "a"), (1, "b"), (0, "a")], 2)  # what the draws of one run did not meet
-def test_growth_is_once_whatever_the_requests_keep(told: list[tuple[int, str]], cut: int) -> None:
+def test_growth_is_once_whatever_the_requests_keep(fields: list[tuple[int, str]], cut: int) -> None:
     """Requests that keep any part of the talk before come to one session, imported at once or in two parts."""
     talk: list[str] = []
     pairs = []
-    for keep, text in told:
+    for keep, text in fields:
         talk = [*talk[: keep * 2], f"ask {text}"]
         pairs.append(pair(talk, f"say {text}"))
         talk = [*talk, f"say {text}"]

@@ -59,14 +59,14 @@ def test_who_came_between_look_and_opening_is_found(
     with vmstore.open(store_path) as store, vmstore.open(store_path) as other, memory_store() as alone:
 
         def best(importer: Importer, source: str, steps: Sequence[Step]) -> Any:
-            found = right(importer, source, steps)
-            if importer._engine is store._ns.engine and found[0] is None:
+            row = right(importer, source, steps)
+            if importer._engine is store._ns.engine and row[0] is None:
                 missed.append(source)
                 if len(missed) == nth:
                     other.import_file(file)
                 elif make is line:  # so that it looks again, for itself
                     other.record("other", chat("Hello?"), answer("Hello."))
-            return found
+            return row
 
         monkeypatch.setattr(Importer, "_best", best)
         store.import_file(file)
@@ -74,8 +74,8 @@ def test_who_came_between_look_and_opening_is_found(
         alone.import_file(file)
         if make is line and nth > 1:
             alone.record("other", chat("Hello?"), answer("Hello."))
-        assert len(missed) >= nth and {one.session for one in store.sessions(hidden=True)} == {
-            one.session for one in alone.sessions(hidden=True)
+        assert len(missed) >= nth and {session.session for session in store.sessions(hidden=True)} == {
+            session.session for session in alone.sessions(hidden=True)
         }
         assert all_seen(store, EVERY) == all_seen(alone, EVERY)
         assert store.verify().ok and set(completed(store)) == {1}

@@ -27,12 +27,18 @@ def write(path: Path, upto: int) -> Path:
     """A file of a talk, of which so many messages were had so far."""
     rows: list[dict[str, Any]] = [{"type": "session", "version": 3, "id": "u1", "timestamp": "2026-11-21T10:00:00Z"}]
     for n, (role, text) in enumerate(TALK[:upto]):
-        said: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1_000 + n}
+        fields: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1_000 + n}
         if role == "assistant":
-            said |= {"stopReason": "stop", "model": "m-1", "provider": "p", "api": "a"}
+            fields |= {"stopReason": "stop", "model": "m-1", "provider": "p", "api": "a"}
         parent = f"e{n - 1}" if n else None
         rows.append(
-            {"type": "message", "id": f"e{n}", "parentId": parent, "timestamp": "2026-11-21T10:00:01Z", "message": said}
+            {
+                "type": "message",
+                "id": f"e{n}",
+                "parentId": parent,
+                "timestamp": "2026-11-21T10:00:01Z",
+                "message": fields,
+            }
         )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -47,8 +53,8 @@ def references(store: Store) -> list[tuple[str, int]]:
 def test_a_call_used_what_its_answer_quotes(tmp_path: Path) -> None:
     """The answer that repeats what was said is logged as its use, by its call; topics tag what was said."""
     store = vmstore.memory_store()
-    (found,) = store.import_file(write(tmp_path / "u.jsonl", 4), uses=True).sessions
-    session = store.session(found.session)
+    (actual_session,) = store.import_file(write(tmp_path / "u.jsonl", 4), uses=True).sessions
+    session = store.session(actual_session.session)
     first = session.pages(role="user")[0]
     assert (first.page, 2) in references(store)
     assert any(tag.startswith("topic:") for tag in first.tags)
@@ -58,8 +64,8 @@ def test_a_call_used_what_its_answer_quotes(tmp_path: Path) -> None:
 def test_nothing_is_logged_where_nobody_asks(tmp_path: Path) -> None:
     """Without the flag an import holds what it did."""
     store = vmstore.memory_store()
-    (found,) = store.import_file(write(tmp_path / "u.jsonl", 4)).sessions
-    assert references(store) == [] and store.session(found.session).pages(tag="topic:ledger") == []
+    (session,) = store.import_file(write(tmp_path / "u.jsonl", 4)).sessions
+    assert references(store) == [] and store.session(session.session).pages(tag="topic:ledger") == []
 
 
 def test_it_follows_a_file_that_grows(tmp_path: Path) -> None:
@@ -72,9 +78,9 @@ def test_it_follows_a_file_that_grows(tmp_path: Path) -> None:
     whole.import_file(tmp_path / "u.jsonl", uses=True)
     assert len(store.sessions()) == 1 and len(references(store)) > len(before)
     texts = [
-        sorted((one.session(name).content(page), call) for page, call in references(one))
-        for one in (store, whole)
-        for name in [one.sessions()[0].session]
+        sorted((host.session(name).content(page), call) for page, call in references(host))
+        for host in (store, whole)
+        for name in [host.sessions()[0].session]
     ]
     assert texts[0] == texts[1] and store.verify().ok
 

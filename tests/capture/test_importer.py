@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.capture.imports import FILES, all_seen, chat, claude, in_lines, pi, seen, write
-from tests.capture.words import lines, message, said, user
+from tests.capture.words import lines, message, model_text, user
 from vmstore.errors import InputError
 from vmstore.store.store import Store, memory_store
 
 LINED = ["chat lines", "exchanges", "pi", "claude-code", "responses lines", "anthropic lines"]
 
 
-def told(store: Store) -> tuple[int, list[str]]:
+def size_of(store: Store) -> tuple[int, list[str]]:
     """How much a store holds: its mutations and its sessions."""
     return store.info().mutations, [info.session for info in store.sessions(hidden=True)]
 
@@ -28,11 +28,11 @@ def test_the_same_file_again_changes_nothing(kind: str, tmp_path: Path) -> None:
     file = write(tmp_path / "talk.jsonl", kind, 3)
     with memory_store() as store:
         first = store.import_file(file)
-        before = told(store)
+        before = size_of(store)
         for _ in range(2):
             again = store.import_file(file)
             assert (again.new, again.sessions) == (0, first.sessions)
-            assert told(store) == before
+            assert size_of(store) == before
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -89,10 +89,10 @@ def test_a_shortened_file_changes_nothing(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "talk.jsonl"
     with memory_store() as store:
         first = store.import_file(write(file, kind, 3))
-        before = told(store)
+        before = size_of(store)
         again = store.import_file(write(file, kind, 2))
         assert (again.new, again.sessions) == (0, first.sessions)
-        assert told(store) == before
+        assert size_of(store) == before
 
 
 CHANGES = [0, 1, 3, 4, 7]
@@ -126,16 +126,16 @@ def test_a_changed_record_forks_at_the_last_common_one(kind: str, at: int, tmp_p
 def test_after_a_fork_each_form_of_the_file_finds_its_own(at: int, tmp_path: Path) -> None:
     """Original, changed file and a grown one of either are recognised; none forks again."""
     file = tmp_path / "talk.jsonl"
-    one, other = chat(2), chat(2)
+    first, other = chat(2), chat(2)
     other[at] = {**other[at], "content": "something else was said here"}
     with memory_store() as store:
-        for records in (one, other):
+        for records in (first, other):
             store.import_file(lines(file, records))
-        for records, name in ((other, "talk-2"), (one, "talk"), (other, "talk-2")):
+        for records, name in ((other, "talk-2"), (first, "talk"), (other, "talk-2")):
             again = store.import_file(lines(file, records))
             assert (again.new, [taken.session for taken in again.sessions]) == (0, [name])
-        more = [message(user("And?")), message(said("That is all."))]
-        for records, name in ((other, "talk-2"), (one, "talk")):
+        more = [message(user("And?")), message(model_text("That is all."))]
+        for records, name in ((other, "talk-2"), (first, "talk")):
             again = store.import_file(lines(file, records + more))
             assert (again.new, [taken.session for taken in again.sessions]) == (2, [name])
         assert len(store.sessions()) == 2
@@ -168,12 +168,12 @@ def test_exchanges_among_messages_are_found_again_when_the_file_grows(tmp_path: 
     request = {"model": "m", "messages": [message(user("aside"))]}
     records = [
         message(user("first")),
-        message(said("second")),
+        message(model_text("second")),
         {"request": request, "response": {"choices": [{"message": {"role": "assistant", "content": "aside too"}}]}},
         message(user("third")),
-        message(said("fourth")),
+        message(model_text("fourth")),
         message(user("fifth")),
-        message(said("sixth")),
+        message(model_text("sixth")),
     ]
     file = tmp_path / "talk.jsonl"
     with memory_store() as grown, memory_store() as whole:
@@ -200,9 +200,9 @@ def test_a_copied_file_is_the_same_source(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["chat lines", "chat list", "exchanges"])
 def test_two_files_that_begin_alike_never_merge(kind: str, tmp_path: Path) -> None:
     """Files without a session of their own are known by their path: equal beginnings stay two sessions."""
-    one, other = write(tmp_path / "one.json", kind, 2), write(tmp_path / "two.json", kind, 3)
+    first, other = write(tmp_path / "one.json", kind, 2), write(tmp_path / "two.json", kind, 3)
     with memory_store() as store:
-        for file in (one, other, one, other):
+        for file in (first, other, first, other):
             store.import_file(file)
         infos = store.sessions()
         assert [(info.session, info.turns, info.origin) for info in infos] == [("one", 2, "new"), ("two", 3, "new")]
@@ -210,10 +210,10 @@ def test_two_files_that_begin_alike_never_merge(kind: str, tmp_path: Path) -> No
 
 def test_two_sessions_of_one_id_and_other_pasts_stay_apart(tmp_path: Path) -> None:
     """A file under the same session id whose first record differs is a fork that shares nothing said."""
-    one, other = pi(1), pi(1)
+    first, other = pi(1), pi(1)
     other[0] = {**other[0], "cwd": "/elsewhere"}
     with memory_store() as store:
-        store.import_file(lines(tmp_path / "a.jsonl", one))
+        store.import_file(lines(tmp_path / "a.jsonl", first))
         done = store.import_file(lines(tmp_path / "b.jsonl", other))
         assert done.sessions[0].messages == 4
         assert [info.session for info in store.sessions()] == ["pi-1", "pi-1-2"]
@@ -249,11 +249,11 @@ def test_an_import_tells_how_far_it_is(tmp_path: Path) -> None:
     records.append(
         {**records[1], "uuid": "x1", "parentUuid": "d3", "type": "user", "message": {"role": "user", "content": "no"}}
     )
-    told: list[tuple[int, int]] = []
+    rows: list[tuple[int, int]] = []
     with memory_store() as store:
-        store.import_file(lines(tmp_path / "talk.jsonl", records), progress=lambda *both: told.append(both))
-    assert [done for done, _ in told] == sorted({done for done, _ in told}) and len(told) > 2
-    assert {total for _, total in told} == {told[-1][0]}
+        store.import_file(lines(tmp_path / "talk.jsonl", records), progress=lambda *both: rows.append(both))
+    assert [done for done, _ in rows] == sorted({done for done, _ in rows}) and len(rows) > 2
+    assert {total for _, total in rows} == {rows[-1][0]}
 
 
 def test_a_file_that_is_not_there_or_of_no_such_format_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.capture.imports import in_lines, pi, write
-from tests.capture.words import LONG, answer, entries, kinds, lines, request, said, user
+from tests.capture.words import LONG, answer, entries, kinds, lines, model_text, request, user
 from tests.refusals import refused
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
@@ -78,8 +78,8 @@ def test_calls_before_the_first_report_have_none(tmp_path: Path) -> None:
     """Calls that report nothing, or zero, leave the question open until one reports."""
     with memory_store() as store:
         session = imported(store, tmp_path, [None, 0, 7000, 8000])
-        held = [opaque(session)[0].page in [p.page for p in session.context(call=n).pages] for n in (1, 2, 3, 4)]
-        assert held == [False, False, True, True]
+        value = [opaque(session)[0].page in [p.page for p in session.context(call=n).pages] for n in (1, 2, 3, 4)]
+        assert value == [False, False, True, True]
         assert session.context(call=3).tokens == 7000
 
 
@@ -126,10 +126,14 @@ def test_a_grown_file_keeps_the_opaque_page_it_has(tmp_path: Path) -> None:
             file.write_text(in_lines(records[:end]))
             grown.import_file(file)
         whole.import_file(file)
-        one, other = grown.session("pi-1"), whole.session("pi-1")
-        assert [p.tokens for p in opaque(one)] == [p.tokens for p in opaque(other)]
-        assert [one.context(call=n).tokens for n in range(1, 6)] == [other.context(call=n).tokens for n in range(1, 6)]
-        assert [one.context(call=n).factor for n in range(1, 6)] == [other.context(call=n).factor for n in range(1, 6)]
+        first, other = grown.session("pi-1"), whole.session("pi-1")
+        assert [p.tokens for p in opaque(first)] == [p.tokens for p in opaque(other)]
+        assert [first.context(call=n).tokens for n in range(1, 6)] == [
+            other.context(call=n).tokens for n in range(1, 6)
+        ]
+        assert [first.context(call=n).factor for n in range(1, 6)] == [
+            other.context(call=n).factor for n in range(1, 6)
+        ]
 
 
 def test_a_derived_session_says_derived(tmp_path: Path) -> None:
@@ -149,7 +153,7 @@ def test_a_derived_session_says_derived(tmp_path: Path) -> None:
 def test_a_recorded_session_omits_nothing() -> None:
     """Recording moves the factor only: what was sent is known whole."""
     with memory_store() as store:
-        store.record("s", request([user(LONG)]), answer(said("a"), tokens=9000))
-        store.record("s", request([user(LONG), said("a"), user("b")]), answer(said("c"), tokens=9000))
+        store.record("s", request([user(LONG)]), answer(model_text("a"), tokens=9000))
+        store.record("s", request([user(LONG), model_text("a"), user("b")]), answer(model_text("c"), tokens=9000))
         assert opaque(store.session("s")) == []
         assert store.session("s").context(call=2).factor > 10

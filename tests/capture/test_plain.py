@@ -19,7 +19,7 @@ class Colour(enum.StrEnum):
 
 
 @dataclasses.dataclass
-class Held:
+class HeldText:
     name: str
 
 
@@ -46,7 +46,7 @@ class Model:
 
     def model_dump(self, *, mode: str, exclude_unset: bool, warnings: bool) -> dict[str, Any]:
         assert (mode, exclude_unset, warnings) == ("json", True, False)
-        return {"role": "assistant", "held": (Held("a"),)}
+        return {"role": "assistant", "held": (HeldText("a"),)}
 
 
 class NotGiven:

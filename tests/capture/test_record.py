@@ -16,9 +16,9 @@ from tests.capture.words import (
     answer,
     ask,
     kinds,
+    model_text,
     request,
     result,
-    said,
     spelled,
     system,
     user,
@@ -26,8 +26,8 @@ from tests.capture.words import (
 from vmstore.store.store import memory_store, open_store
 
 HEAD = [system("You look things up."), user("What is in the package?")]
-BASE = [*HEAD, ask("c1"), result("c1", LONG), said("Sixty lines."), user("And the tests?")]
-TALK = [item for n in range(8) for item in (user(f"question {n}"), said(f"answer {n}"))]
+BASE = [*HEAD, ask("c1"), result("c1", LONG), model_text("Sixty lines."), user("And the tests?")]
+TALK = [item for n in range(8) for item in (user(f"question {n}"), model_text(f"answer {n}"))]
 
 
 def with_result(text: str) -> list[Item]:
@@ -49,12 +49,12 @@ LIVES: dict[str, list[list[Item]]] = {
     "shortened": [BASE, with_result(SHORT)],
     "restored": [BASE, with_result(NOTE), BASE, with_result(CLIPPED), with_result(NOTE), BASE],
     "turned round": [TALK, TALK[::-1], [*TALK[4:], *TALK[:4]]],
-    "repeated": [[user("go")], [user("go"), user("go")], [user("go"), said("go"), user("go")], [user("go")]],
-    "left and back": [BASE, [system("Make a title."), user("of this")], [*BASE, said("Here."), user("Thanks.")]],
-    "speakers swapped": [TALK[:4], [TALK[0], user("answer 0"), said("question 1"), TALK[3]]],
+    "repeated": [[user("go")], [user("go"), user("go")], [user("go"), model_text("go"), user("go")], [user("go")]],
+    "left and back": [BASE, [system("Make a title."), user("of this")], [*BASE, model_text("Here."), user("Thanks.")]],
+    "speakers swapped": [TALK[:4], [TALK[0], user("answer 0"), model_text("question 1"), TALK[3]]],
     "said again": [[*TALK[:2], user("b")], [*TALK[:2], user("b"), TALK[1], user("c")], [*TALK[:2], TALK[1]]],
     "asked again": [BASE, [*BASE, ask("c1"), result("c1", "None.")], [*BASE, ask("c1"), result("c1", LONG)]],
-    "empty texts": [[user("")], [user(""), said(""), user("")], [user("x"), said(""), user("")]],
+    "empty texts": [[user("")], [user(""), model_text(""), user("")], [user("x"), model_text(""), user("")]],
     "calls renamed": [BASE, [*BASE[:2], ask("c9"), result("c9", LONG), *BASE[4:]]],
 }
 
@@ -66,7 +66,7 @@ def test_every_request_comes_back_equal(shape: str, life: str) -> None:
     with memory_store() as store:
         sent = [request(items, shape) for items in LIVES[life]]
         for number, body in enumerate(sent, 1):
-            assert store.record("s", body, answer(said(f"reply {number}"), shape)).call == number
+            assert store.record("s", body, answer(model_text(f"reply {number}"), shape)).call == number
         session = store.session("s")
         assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
         assert store.verify().ok
@@ -80,7 +80,7 @@ def test_requests_stay_equal_when_the_store_is_reopened_and_its_views_are_folded
     sent = [request(items, shape, ("look",), temperature=n) for n, life in enumerate(LIVES.values()) for items in life]
     with open_store(store_path) as store:
         for number, body in enumerate(sent):
-            store.record("s", body, answer(said(f"reply {number}"), shape))
+            store.record("s", body, answer(model_text(f"reply {number}"), shape))
     with open_store(store_path) as store:
         session = store.session("s")
         assert [spelled(session.wire.request(call=n)) for n in range(1, len(sent) + 1)] == [*map(spelled, sent)]
@@ -122,10 +122,10 @@ def test_a_tool_result_is_caused_by_its_call(shape: str) -> None:
     with memory_store() as store:
         store.record("s", request(HEAD, shape), answer(ask("c1"), shape))
         store.record("s", request(BASE[:4], shape))
-        asked, found = store.session("s").pages()[-2:]
-        links = store.session("s").lineage.ancestors(found.page)
-        assert [(link.kind, link.source, link.target) for link in links] == [("caused_by", found.page, asked.page)]
-        assert (asked.role, found.type) == ("assistant", "artifact")
+        asked, row = store.session("s").pages()[-2:]
+        links = store.session("s").lineage.ancestors(row.page)
+        assert [(link.kind, link.source, link.target) for link in links] == [("caused_by", row.page, asked.page)]
+        assert (asked.role, row.type) == ("assistant", "artifact")
 
 
 @pytest.mark.parametrize("shape", SHAPES)

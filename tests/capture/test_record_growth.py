@@ -39,8 +39,8 @@ def changed_results(n: int) -> list[list[dict[str, Any]]]:
         call = {"id": f"c{k}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         talk.append({"role": "assistant", "content": None, "tool_calls": [call]})
         talk.append({"role": "tool", "tool_call_id": f"c{k}", "content": f"result {k}"})
-    changed = [{**one, "content": one["content"] and one["content"] + " changed"} for one in talk]
-    return [talk, [one for k, one in enumerate(changed) if k % 4 != 0]]
+    changed = [{**record, "content": record["content"] and record["content"] + " changed"} for record in talk]
+    return [talk, [item for k, item in enumerate(changed) if k % 4 != 0]]
 
 
 def lines_run(requests: list[list[dict[str, Any]]]) -> int:

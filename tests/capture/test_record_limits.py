@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import refusals
-from tests.capture.words import SHAPES, answer, kinds, message, request, said, spelled, user
+from tests.capture.words import SHAPES, answer, kinds, message, model_text, request, spelled, user
 from vmstore.errors import InputError, VmstoreError
 from vmstore.store.store import memory_store, open_store
 
@@ -68,7 +68,7 @@ def test_strange_requests_come_back_equal(name: str) -> None:
     grown = {**body, "messages": [*body["messages"], message(user("more"))]}
     with memory_store() as store:
         for sent in (body, body, grown, body):
-            store.record("s", sent, answer(said("ok")))
+            store.record("s", sent, answer(model_text("ok")))
         session = store.session("s")
         assert [spelled(session.wire.request(call=n)) for n in (1, 2, 3, 4)] == [
             *map(spelled, (body, body, grown, body))
@@ -129,8 +129,8 @@ def test_what_is_no_request_is_refused_whole(body: Any, reason: str) -> None:
         store.record("s", request([user("x")]))
         with pytest.raises(InputError, match=reason):
             store.record("s", body)
-        store.record("s", request([user("x"), said("y"), user("z")]))
-        assert store.session("s").wire.request(call=2) == request([user("x"), said("y"), user("z")])
+        store.record("s", request([user("x"), model_text("y"), user("z")]))
+        assert store.session("s").wire.request(call=2) == request([user("x"), model_text("y"), user("z")])
         assert store.verify().ok
 
 
@@ -154,7 +154,7 @@ def test_fifty_megabytes_are_kept_to_the_bit(store_path: Path) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_the_caller_changes_later_is_not_changed_here(shape: str) -> None:
     """The agent may grow and edit its own list in place; each call keeps what was sent."""
-    body = request([user("a"), said("b"), user("c")], shape)
+    body = request([user("a"), model_text("b"), user("c")], shape)
     key = next(key for key in ("messages", "input", "contents") if key in body)
     sent = []
     with memory_store() as store:
@@ -195,8 +195,8 @@ def test_threads_may_record_into_several_sessions_at_once(store_path: Path) -> N
     def work(store: Any, thread: int) -> None:
         try:
             for n in range(12):
-                body = request([user(f"{thread} says {n}"), said("well"), user(f"and {thread}")])
-                done = store.record(f"s{n % 3}", body, answer(said(f"{n}")))
+                body = request([user(f"{thread} says {n}"), model_text("well"), user(f"and {thread}")])
+                done = store.record(f"s{n % 3}", body, answer(model_text(f"{n}")))
                 sent[done.session, done.call] = spelled(body)
         except BaseException as error:
             problems.append(error)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.words import SHAPES, answer, ask, kinds, request, said, spelled, system, user
+from tests.capture.words import SHAPES, answer, ask, kinds, model_text, request, spelled, system, user
 from tests.refusals import refused
 from vmstore.core.clock import ManualClock
 from vmstore.errors import ConflictError, InputError, VmstoreError
@@ -23,10 +23,10 @@ CHUNKS: list[Any] = [
 ]
 
 
-def called(response: Any, **told: Any) -> CallInfo:
+def called(response: Any, **fields: Any) -> CallInfo:
     """What the store says of a call that came back like this."""
     with memory_store(clock=ManualClock(10)) as store:
-        store.record("s", request(ITEMS), response, **told)
+        store.record("s", request(ITEMS), response, **fields)
         return store.session("s").calls()[-1]
 
 
@@ -34,7 +34,7 @@ def called(response: Any, **told: Any) -> CallInfo:
 def test_an_answer_is_a_message_that_no_context_held_yet(shape: str) -> None:
     """The reply's page answers its call, is out of the prompt, and reads as it came."""
     with memory_store() as store:
-        store.record("s", request(ITEMS, shape), answer(said("Hello."), shape))
+        store.record("s", request(ITEMS, shape), answer(model_text("Hello."), shape))
         session = store.session("s")
         reply = session.pages()[-1]
         assert (reply.role, reply.tier, session.content(reply.page)) == ("assistant", 2, b"Hello.")
@@ -46,7 +46,7 @@ def test_an_answer_is_a_message_that_no_context_held_yet(shape: str) -> None:
 def test_reported_tokens_stand_with_their_call(shape: str) -> None:
     """What the provider counted is kept beside our estimate, at the call and at its context."""
     with memory_store() as store:
-        store.record("s", request(ITEMS, shape), answer(said("Hello."), shape, tokens=77))
+        store.record("s", request(ITEMS, shape), answer(model_text("Hello."), shape, tokens=77))
         session = store.session("s")
         assert session.calls()[0].tokens_reported == 77
         assert session.context().tokens_reported == 77
@@ -61,7 +61,7 @@ def test_cached_tokens_cost_and_latency_are_kept() -> None:
         "prompt_tokens_details": {"cached_tokens": 64},
         "cost": 0.0125,
     }
-    call = called({**answer(said("Hi.")), "usage": usage}, latency=1_250_000)
+    call = called({**answer(model_text("Hi.")), "usage": usage}, latency=1_250_000)
     assert (call.tokens_reported, call.tokens_cached, call.tokens_out) == (100, 64, 7)
     assert (call.cost, call.latency_ms) == (0.0125, 1250.0)
 
@@ -78,7 +78,7 @@ def test_anthropic_counts_cached_tokens_apart() -> None:
 
 def test_a_told_cost_holds_where_the_provider_names_none() -> None:
     """What the caller measured stands where the response is silent."""
-    assert called(answer(said("Hi.")), cost=0.5).cost == 0.5
+    assert called(answer(model_text("Hi.")), cost=0.5).cost == 0.5
 
 
 def test_a_stream_is_the_answer_it_adds_up_to() -> None:
@@ -137,7 +137,7 @@ def test_a_response_that_is_none_is_refused_whole() -> None:
 def test_a_gap_is_a_call_that_says_so() -> None:
     """A call that could not be recorded is counted, derived, and carries the reason."""
     with memory_store() as store:
-        store.record("s", request(ITEMS), answer(said("Hello.")))
+        store.record("s", request(ITEMS), answer(model_text("Hello.")))
         assert store.admin.record_gap("s", "the queue was full").call == 2
         session = store.session("s")
         call = session.calls()[1]
@@ -160,11 +160,11 @@ def test_a_gap_may_be_the_first_call() -> None:
 
 def test_what_was_said_during_a_gap_is_found_in_the_next_call() -> None:
     """Messages of a lost call enter with the call after it, and its person's word opens its turn."""
-    items = [*ITEMS, said("Hello."), user("And now?"), said("Now this."), user("Why?")]
+    items = [*ITEMS, model_text("Hello."), user("And now?"), model_text("Now this."), user("Why?")]
     with memory_store() as store:
-        store.record("s", request(items[:2]), answer(said("Hello.")))
+        store.record("s", request(items[:2]), answer(model_text("Hello.")))
         store.admin.record_gap("s", "lost")
-        store.record("s", request(items), answer(said("Because.")))
+        store.record("s", request(items), answer(model_text("Because.")))
         assert store.session("s").wire.request() == request(items)
         assert store.session("s").info().turns == 3
 
@@ -175,13 +175,13 @@ def test_what_was_said_during_a_gap_is_found_in_the_next_call() -> None:
 def test_the_same_request_id_again_gives_the_first_answer(store_path: Path) -> None:
     """A retry under its request id writes nothing and returns what the first one did, also after a reopen."""
     with open_store(store_path) as store:
-        first = store.record("s", request(ITEMS), answer(said("Hello.")), request_id="r1")
-        store.record("s", request(ITEMS), answer(said("Hello again.")), request_id="r2")
+        first = store.record("s", request(ITEMS), answer(model_text("Hello.")), request_id="r1")
+        store.record("s", request(ITEMS), answer(model_text("Hello again.")), request_id="r2")
         mutations = store.info().mutations
-        assert store.record("s", request(ITEMS), answer(said("Hello.")), request_id="r1") == first
+        assert store.record("s", request(ITEMS), answer(model_text("Hello.")), request_id="r1") == first
         assert store.info().mutations == mutations
     with open_store(store_path) as store:
-        assert store.record("s", request(ITEMS), answer(said("Hello.")), request_id="r1") == first
+        assert store.record("s", request(ITEMS), answer(model_text("Hello.")), request_id="r1") == first
         assert store.info().mutations == mutations
 
 

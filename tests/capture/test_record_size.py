@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.capture.words import LONG, Item, answer, request, said, system, user
+from tests.capture.words import LONG, Item, answer, model_text, request, system, user
 from vmstore.store.session import Session
 from vmstore.store.store import memory_store, open_store
 
 TALK: list[Item] = [
-    item for n in range(500) for item in (user(f"What about part {n}?"), said(f"Part {n} is done. " * 8))
+    item for n in range(500) for item in (user(f"What about part {n}?"), model_text(f"Part {n} is done. " * 8))
 ]
 
 
@@ -27,7 +27,7 @@ def test_an_unchanged_call_costs_less_than_250_bytes(shape: str, store_path: Pat
     """With 1,000 pages in context, a hundred calls that change nothing grow the log by under 250 bytes each."""
     body = request(TALK, shape)
     with open_store(store_path) as store:
-        store.record("s", body, answer(said("Done."), shape, tokens=40_000))
+        store.record("s", body, answer(model_text("Done."), shape, tokens=40_000))
         assert len(store.session("s").context().pages) == 1000
     before = log_bytes(store_path)
     with open_store(store_path) as store:
@@ -66,14 +66,14 @@ def contents(message: dict[str, Any]) -> list[bytes]:
     blocks = message.get("content")
     if isinstance(blocks, str):
         return [blocks.encode()]
-    found = []
+    actual_contents = []
     for block in blocks or ():
         text = block.get(block["type"])
         if isinstance(text, str):
-            found.append(text.encode())
+            actual_contents.append(text.encode())
         else:
-            found.append(json.dumps(block, ensure_ascii=False, separators=(",", ":")).encode())
-    return found
+            actual_contents.append(json.dumps(block, ensure_ascii=False, separators=(",", ":")).encode())
+    return actual_contents
 
 
 def test_the_pi_log_is_its_distinct_content_and_little_more(data: Path, store_path: Path) -> None:
@@ -113,7 +113,7 @@ def rows_touched(session: Session, store: Any, call: int) -> int:
 
 def windows(calls: int, width: int) -> list[list[Item]]:
     """Requests of a window that slides over a talk."""
-    talk = [item for n in range(calls + width) for item in (user(f"q {n}"), said(f"a {n}"))]
+    talk = [item for n in range(calls + width) for item in (user(f"q {n}"), model_text(f"a {n}"))]
     return [[system("You plan."), *talk[2 * n : 2 * n + width]] for n in range(calls)]
 
 

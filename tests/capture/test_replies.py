@@ -87,7 +87,7 @@ ANSWERS = {Shape.CHAT: CHAT, Shape.RESPONSES: RESPONSES, Shape.ANTHROPIC: ANTHRO
 STOPS = {Shape.CHAT: "stop", Shape.RESPONSES: "completed", Shape.ANTHROPIC: "end_turn", Shape.GEMINI: "STOP"}
 
 
-def said(reply: ReplyDraft) -> list[Any]:
+def messages_of(reply: ReplyDraft) -> list[Any]:
     return [give_message(d.skeleton, [part.content for part in d.parts]) for d in reply.drafts]
 
 
@@ -110,11 +110,11 @@ def test_an_answer_is_read_in_every_shape(shape: Shape) -> None:
     assert not any(draft.human for draft in reply.drafts)
 
 
-@pytest.mark.parametrize("told", Shape)
+@pytest.mark.parametrize("other_shape", Shape)
 @pytest.mark.parametrize("shape", Shape)
-def test_the_answer_itself_tells_its_shape(shape: Shape, told: Shape) -> None:
+def test_the_answer_itself_tells_its_shape(shape: Shape, other_shape: Shape) -> None:
     """A request guessed wrong does not hurt: the response is read in its own shape."""
-    assert take_reply(told, ANSWERS[shape]) == take_reply(shape, ANSWERS[shape])
+    assert take_reply(other_shape, ANSWERS[shape]) == take_reply(shape, ANSWERS[shape])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_answer_itself_tells_its_shape(shape: Shape, told: Shape) -> None:
 def test_a_reply_is_the_message_the_next_request_carries(shape: Shape, carried: list[Any]) -> None:
     """A reply's drafts equal those of the messages an agent sends back."""
     reply = take_reply(shape, ANSWERS[shape])
-    assert said(reply) == carried
+    assert messages_of(reply) == carried
     assert list(reply.drafts) == [take_message(shape, Slot.MESSAGES, message) for message in carried]
 
 
@@ -240,7 +240,7 @@ def test_sdk_objects_and_bare_messages_are_answers_too() -> None:
             return CHAT
 
     assert take_reply(Shape.CHAT, Completion()) == take_reply(Shape.CHAT, CHAT)
-    assert said(take_reply(Shape.CHAT, {"role": "assistant", "content": "Hi"})) == [
+    assert messages_of(take_reply(Shape.CHAT, {"role": "assistant", "content": "Hi"})) == [
         {"role": "assistant", "content": "Hi"}
     ]
 

@@ -32,14 +32,20 @@ TOOLS = [{"type": "function", "name": f"tool_{n}", "description": "It looks. " *
 
 def choice(message: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A chat completion as a provider writes it, its empty fields included."""
-    told = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", **fields}
-    return {"id": "chatcmpl-1", "created": 1, "choices": [told], "usage": {"total_tokens": 3}, "service_tier": None}
+    other_fields = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", **fields}
+    return {
+        "id": "chatcmpl-1",
+        "created": 1,
+        "choices": [other_fields],
+        "usage": {"total_tokens": 3},
+        "service_tier": None,
+    }
 
 
 def bodies() -> list[tuple[Shape, dict[str, Any]]]:
     """Responses of every shape, with what a capture would rather leave out."""
     chat, anthropic, gemini = Shape.CHAT, Shape.ANTHROPIC, Shape.GEMINI
-    said = {"role": "assistant", "content": "Here.", "refusal": None, "annotations": [], "audio": None}
+    fields = {"role": "assistant", "content": "Here.", "refusal": None, "annotations": [], "audio": None}
     asks = {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None}
     content = [{"type": "text", "text": "Here.", "citations": None}]
     tool = [{"type": "tool_use", "id": "t", "name": "look", "input": {"b": -0.0, "a": 1.0}, "caller": None}]
@@ -48,16 +54,16 @@ def bodies() -> list[tuple[Shape, dict[str, Any]]]:
     items = [reasoning, {"type": "function_call", "arguments": "{}", "name": "look", "call_id": "c1", "id": "f"}]
     return [
         *ANSWERS.items(),
-        (chat, choice(said)),
+        (chat, choice(fields)),
         (chat, choice(asks, finish_reason="tool_calls")),
-        (chat, {"choices": [{"message": said}, {"index": 1, "message": {"role": "assistant", "content": "There."}}]}),
+        (chat, {"choices": [{"message": fields}, {"index": 1, "message": {"role": "assistant", "content": "There."}}]}),
         (chat, choice({"content": "no role"})),
         (chat, choice({"role": "assistant", "content": ""})),
         (chat, choice({"role": "assistant", "content": [], "tool_calls": []})),
         (chat, {"choices": []}),
         (chat, {"choices": None, "error": {"message": "bad", "code": None}}),
         (chat, choice({"role": "assistant", "content": "x", "\0t": 0})),
-        (chat, {**choice(said), "\0m": [0], "x": {"\0c": 1, "\0\0k": None}}),
+        (chat, {**choice(fields), "\0m": [0], "x": {"\0c": 1, "\0\0k": None}}),
         (chat, {"role": "assistant", "content": "Here.", "refusal": None, "tool_calls": None}),
         (chat, choice({"role": "assistant", "content": "half \ud83d an emoji"})),
         (anthropic, {**anthropic_body, "content": content, "stop_reason": "end_turn", "container": None}),
@@ -78,8 +84,8 @@ def test_a_response_comes_back_equal_in_every_field(shape: Shape, body: dict[str
         assert json.dumps(store.session("s").wire.response(call=1).body) == json.dumps(body)
     with open_store(store_path) as store:
         store.admin.rebuild()
-        found = store.session("s").wire.response(call=1)
-        assert (found.fidelity, found.rule, json.dumps(found.body)) == ("recorded", None, json.dumps(body))
+        response = store.session("s").wire.response(call=1)
+        assert (response.fidelity, response.rule, json.dumps(response.body)) == ("recorded", None, json.dumps(body))
         (row,) = store.query("CALLS response IN SESSION s").to_dicts()
         assert json.dumps(row["response"]) == json.dumps(body)
 
@@ -89,13 +95,13 @@ def test_the_parts_of_a_stream_are_said_to_be_put_together(shape: Shape) -> None
     """A stream's response is the body its parts add up to, and never said to be recorded."""
     with memory_store() as store:
         store.record("s", ASKED[shape], STREAMS[shape])
-        found = store.session("s").wire.response(call=1)
-        assert (found.fidelity, found.rule) == ("derived", "stream")
-        assert "Let me look." in json.dumps(found.body)
+        response = store.session("s").wire.response(call=1)
+        assert (response.fidelity, response.rule) == ("derived", "stream")
+        assert "Let me look." in json.dumps(response.body)
         store.record("t", ASKED[shape], [*STREAMS[shape][:4], ConnectionError("reset")])
-        found = store.session("t").wire.response(call=1)
-        assert (found.status, found.error, found.exception) == ("failed", "reset", "ConnectionError")
-        assert found.rule == "stream"
+        response = store.session("t").wire.response(call=1)
+        assert (response.status, response.error, response.exception) == ("failed", "reset", "ConnectionError")
+        assert response.rule == "stream"
 
 
 class RateError(Exception):
@@ -142,10 +148,10 @@ def test_a_reply_written_by_an_earlier_version_is_said_to_be_derived() -> None:
         with store.session("s").batch() as batch:
             beside = {"stop": "stop", "response": {"id": "chatcmpl-0"}}
             batch.add(Reply(1, 1, 1, aside=batch.cell(json.dumps(beside).encode())))
-        found = store.session("s").wire.response(call=1)
-        assert (found.fidelity, found.rule, found.body, found.stop) == ("derived", "messages", None, "stop")
-        assert found.messages == [{"role": "assistant", "content": "Here."}]
-        assert found.beside == {"id": "chatcmpl-0"}
+        response = store.session("s").wire.response(call=1)
+        assert (response.fidelity, response.rule, response.body, response.stop) == ("derived", "messages", None, "stop")
+        assert response.messages == [{"role": "assistant", "content": "Here."}]
+        assert response.beside == {"id": "chatcmpl-0"}
 
 
 @pytest.mark.parametrize("named", ["sk-proj-" + "Zb4" * 16, "password = hunter2hunter2"])
@@ -157,11 +163,11 @@ def test_a_masking_session_masks_every_field_of_a_response(named: str) -> None:
     with memory_store() as store:
         store.record("s", ASKED[Shape.CHAT], body, redaction="mask")
         secret = named.rpartition(" ")[2].encode()
-        held = [cell.content for commit in store.admin.log.tail(0, 99) for cell in commit.cells]
-        assert not [content for content in held if secret in content]
-        found = store.session("s").wire.response(call=1).body
-        assert "[" in found["choices"][0]["message"]["content"]
-        assert found.keys() == body.keys() and found["choices"][1]["index"] == 1
+        contents = [cell.content for commit in store.admin.log.tail(0, 99) for cell in commit.cells]
+        assert not [content for content in contents if secret in content]
+        actual_body = store.session("s").wire.response(call=1).body
+        assert "[" in actual_body["choices"][0]["message"]["content"]
+        assert actual_body.keys() == body.keys() and actual_body["choices"][1]["index"] == 1
         with pytest.raises(vmstore.RefusedError):
             store.record("t", ASKED[Shape.CHAT], body, redaction="refuse")
 
@@ -176,9 +182,9 @@ def test_an_erased_answer_is_nowhere_in_its_response(store_path: Path) -> None:
         (page,) = (page.page for page in store.session("s").pages(role="assistant"))
         erase(store, page=page, in_session="s")
         assert not found_in(store_path, [b"xylophone"])
-        found = store.session("s").wire.response(call=1)
-        assert found.body is None and found.erased is not None
-        assert "xylophone" not in json.dumps([found.messages, found.error])
+        response = store.session("s").wire.response(call=1)
+        assert response.body is None and response.erased is not None
+        assert "xylophone" not in json.dumps([response.messages, response.error])
         assert store.verify().ok
 
 

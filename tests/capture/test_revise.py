@@ -18,9 +18,9 @@ from tests.capture.words import (
     entries,
     kinds,
     message,
+    model_text,
     request,
     result,
-    said,
     system,
     tool_call,
     user,
@@ -34,7 +34,7 @@ HEAD = [system("You look things up in packages."), user("What is in the package?
 
 def looked(text: str) -> list[Any]:
     """A conversation in which a tool answered with this text."""
-    return [*HEAD, ask("c1"), result("c1", text), said("Sixty lines."), user("And the tests?")]
+    return [*HEAD, ask("c1"), result("c1", text), model_text("Sixty lines."), user("And the tests?")]
 
 
 def artifact(store: Store) -> Page:
@@ -157,7 +157,7 @@ def test_thinking_left_out_is_a_page_that_leaves() -> None:
     thought = {"type": "thinking", "thinking": "Hm, sixty.", "signature": "sig"}
     spoken = {"type": "text", "text": "Sixty lines."}
     body = {"type": "message", "role": "assistant", "content": [thought, spoken], "stop_reason": "end_turn"}
-    items = [*HEAD, said("Sixty lines."), user("Sure?")]
+    items = [*HEAD, model_text("Sixty lines."), user("Sure?")]
     with memory_store() as store:
         store.record("s", request(HEAD, "anthropic"), body)
         end = store.session("s").info().position
@@ -251,8 +251,8 @@ def test_the_same_text_of_another_role_keeps_its_request_equal(role: str) -> Non
 
 def test_another_speaker_in_the_same_place_is_no_version_of_the_one_before() -> None:
     """What the model says where a person spoke is a message of its own, under the model's role."""
-    talk = [HEAD[0], user("first question"), said("middle"), user("last question")]
-    swapped = [HEAD[0], said("an opening of mine"), *talk[2:]]
+    talk = [HEAD[0], user("first question"), model_text("middle"), user("last question")]
+    swapped = [HEAD[0], model_text("an opening of mine"), *talk[2:]]
     with memory_store() as store:
         store.record("s", request(talk))
         store.record("s", request(swapped))
@@ -265,7 +265,7 @@ def test_another_speaker_in_the_same_place_is_no_version_of_the_one_before() -> 
 def test_parts_added_and_dropped_leave_the_others_alone() -> None:
     """Of a message with several parts only the one that changed is written."""
     parts = [{"type": "text", "text": f"part {n} of the question"} for n in range(4)]
-    tail = [message(said("Well.")), message(user("Go on."))]
+    tail = [message(model_text("Well.")), message(user("Go on."))]
     versions = [parts, [*parts[:1], *parts[2:]], parts, [*parts, {"type": "text", "text": "one more"}]]
     with memory_store() as store:
         for chosen in versions:
@@ -297,26 +297,26 @@ def test_answers_are_said_of_the_call_they_came_for() -> None:
     """Reply messages name their call, and a message of a request names none."""
     with memory_store() as store:
         store.record("s", request(HEAD), answer(ask("c1")))
-        store.record("s", request(looked(LONG)[:4]), answer(said("Sixty lines.")))
-        told = [entry.mutation["reply_to"] for entry in entries(store, "s") if entry.kind == "message"]
-        assert told == [None, None, 1, None, 2]
+        store.record("s", request(looked(LONG)[:4]), answer(model_text("Sixty lines.")))
+        replies = [entry.mutation["reply_to"] for entry in entries(store, "s") if entry.kind == "message"]
+        assert replies == [None, None, 1, None, 2]
 
 
 def messages(*contents: Any) -> dict[str, Any]:
     """A request in Anthropic's form, user and assistant in turns."""
-    told = [{"role": ("user", "assistant")[i % 2], "content": content} for i, content in enumerate(contents)]
-    return {"model": "claude-x", "max_tokens": 9, "messages": told}
+    records = [{"role": ("user", "assistant")[i % 2], "content": content} for i, content in enumerate(contents)]
+    return {"model": "claude-x", "max_tokens": 9, "messages": records}
 
 
 def test_a_result_of_another_call_is_another_page() -> None:
     """Where a message shows another call's result in the place of one, the page of the first is left as it is."""
     calls = [{"type": "tool_use", "id": c, "name": "look", "input": {}} for c in ("c1", "c2")]
 
-    def found(*names: str, text: str) -> list[dict[str, Any]]:
+    def tool_results(*names: str, text: str) -> list[dict[str, Any]]:
         return [{"type": "tool_result", "tool_use_id": c, "content": f"{c} {text}"} for c in names]
 
     with memory_store() as store:
-        for results in (found("c1", "c2", text=LONG), found("c2", "c1", text=LONG.upper())):
+        for results in (tool_results("c1", "c2", text=LONG), tool_results("c2", "c1", text=LONG.upper())):
             store.record("s", messages("Look twice.", calls, results, "Both are there.", "Go on."))
         session = store.session("s")
         shown = [page for page in session.context().pages if page.type == "artifact"]

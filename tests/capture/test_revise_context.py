@@ -13,9 +13,9 @@ from tests.capture.words import (
     entries,
     kinds,
     message,
+    model_text,
     request,
     result,
-    said,
     system,
     texts,
     tool_call,
@@ -25,7 +25,7 @@ from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
 
 SYSTEM = system("You plan a garden, bed by bed.")
-TALK = [item for n in range(10) for item in (user(f"What about bed {n}?"), said(f"Bed {n} gets plants."))]
+TALK = [item for n in range(10) for item in (user(f"What about bed {n}?"), model_text(f"Bed {n} gets plants."))]
 MARKED = "Summary of the conversation so far: the beds 0 to 3 are planned."
 UNMARKED = "The beds 0 to 3 are planned: herbs, roses, beans and peas."
 
@@ -108,9 +108,9 @@ def test_a_summary_of_a_summary_leads_back_to_what_was_said() -> None:
 
 def test_instructions_that_change_with_a_compaction_are_an_edit() -> None:
     """A system message is never the summary: changed in the same call, it is version 2 of itself."""
-    told = system("You plan a garden, bed by bed, quickly.")
+    other_system = system("You plan a garden, bed by bed, quickly.")
     with memory_store() as store:
-        session = recorded(store, [SYSTEM, *TALK[:9]], [told, user(MARKED), *TALK[8:9]])
+        session = recorded(store, [SYSTEM, *TALK[:9]], [other_system, user(MARKED), *TALK[8:9]])
         first, summary, _ = (session.page(name) for name in names(session, 2))
         assert (first.type, first.role, first.version) == ("transcript", "system", 2)
         assert (summary.type, summary.role) == ("summary", "user")
@@ -140,9 +140,9 @@ def test_a_new_order_is_no_new_content(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_message_that_moved_is_not_also_another_one(shape: str) -> None:
     """What is found in another place is itself, and no form of what stands where it stood."""
-    first = [said("Once upon a time.")]
-    before = [said(LONG), user("And?")]
-    after = [*first, said("Old answer (omitted)"), user("And?"), said(LONG), user("So?")]
+    first = [model_text("Once upon a time.")]
+    before = [model_text(LONG), user("And?")]
+    after = [*first, model_text("Old answer (omitted)"), user("And?"), model_text(LONG), user("So?")]
     with memory_store() as store:
         session = recorded(store, first, before, after, shape=shape)
         assert session.wire.request() == request(after, shape)
@@ -163,7 +163,14 @@ def test_what_was_evicted_comes_back_under_its_identity(shape: str) -> None:
 
 def test_equal_messages_come_back_each_under_its_own_identity() -> None:
     """After a call about something else, messages that say the same are still as many pages as before."""
-    talk = [user("continue"), said("one"), user("continue"), said("two"), user("continue"), said("three")]
+    talk = [
+        user("continue"),
+        model_text("one"),
+        user("continue"),
+        model_text("two"),
+        user("continue"),
+        model_text("three"),
+    ]
     aside = [system("You name things."), user("Name this conversation.")]
     with memory_store() as store:
         session = recorded(store, talk, aside, [*talk, user("stop")])
@@ -174,7 +181,7 @@ def test_equal_messages_come_back_each_under_its_own_identity() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_was_said_before_may_be_said_again(shape: str) -> None:
     """An answer like an earlier one that still stands is another message, no matter who recorded it."""
-    talk = [user("Is bed 1 planned?"), said("Yes."), user("Is bed 2?"), said("Yes."), user("Is bed 3?")]
+    talk = [user("Is bed 1 planned?"), model_text("Yes."), user("Is bed 2?"), model_text("Yes."), user("Is bed 3?")]
     with memory_store() as store:
         session = recorded(store, talk[:3], talk, shape=shape)
         assert session.wire.request() == request(talk, shape)
@@ -205,7 +212,7 @@ def test_equal_messages_are_each_a_page() -> None:
 
 def test_two_tracks_in_turn_write_nothing_twice() -> None:
     """Two agents that share a session by turns find their own messages again."""
-    doubts = [item for n in range(4) for item in (user(f"Is bed {n} good?"), said(f"Bed {n} is not."))]
+    doubts = [item for n in range(4) for item in (user(f"Is bed {n} good?"), model_text(f"Bed {n} is not."))]
     planner, critic = [system("You plan."), *TALK], [system("You doubt."), *doubts]
     with memory_store() as store:
         turns = [track[:end] for end in (2, 4, 6, 8) for track in (planner, critic)]
@@ -221,8 +228,8 @@ def test_a_result_that_moved_with_its_call_keeps_its_page() -> None:
     pair = [ask("c1"), result("c1", LONG)]
     with memory_store() as store:
         session = recorded(store, [SYSTEM, TALK[0], *pair, *TALK[1:5]], [SYSTEM, *TALK[:5], *pair])
-        (found,) = [page for page in session.pages() if page.type == "artifact"]
-        assert (found.version, len(session.lineage.ancestors(found.page))) == (1, 1)
+        (actual_page,) = [page for page in session.pages() if page.type == "artifact"]
+        assert (actual_page.version, len(session.lineage.ancestors(actual_page.page))) == (1, 1)
 
 
 def test_another_calls_result_is_another_page() -> None:
@@ -245,9 +252,9 @@ def test_since_tells_an_unbroken_stay() -> None:
         session = recorded(
             store,
             [*head, result("c1", LONG)],
-            [*head, result("c1", note), said("a")],
+            [*head, result("c1", note), model_text("a")],
             [SYSTEM, TALK[0]],
-            [*head, result("c1", note), said("a")],
+            [*head, result("c1", note), model_text("a")],
         )
         assert [page.since_call for page in session.context(call=2).pages] == [1, 1, 1, 1, 2]
         assert [page.since_call for page in session.context(call=4).pages] == [1, 1, 4, 4, 4]

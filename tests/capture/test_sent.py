@@ -57,10 +57,10 @@ def recorded(requests: list[Request]) -> list[bytes]:
 @given(talks())
 def test_what_is_told_at_once_is_what_each_message_tells(requests: list[Request]) -> None:
     """With requests compared as a whole and without, the log is the same to the byte."""
-    told = recorded(requests)
+    contents = recorded(requests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(message_state, "WRITTEN_MAX", -1)
-        assert recorded(requests) == told
+        assert recorded(requests) == contents
 
 
 def lines_of_a_call(store: Store, messages: Request) -> int:
@@ -103,7 +103,7 @@ def test_what_left_the_context_is_not_kept_as_it_was_sent() -> None:
             store.record("s", {"model": "m", "messages": copy.deepcopy(messages[max(0, end - 8) : end])})
         (key,) = store._ns.conversations
         _, conversation = store._ns.conversations[key]
-        assert [one.value for one in conversation.messages if one.value is not None] == messages[-8:]
+        assert [message.value for message in conversation.messages if message.value is not None] == messages[-8:]
         assert len(conversation.messages) == 40
         store.record("s", {"model": "m", "messages": copy.deepcopy(messages[:8])})
         assert len(conversation.messages) == 40

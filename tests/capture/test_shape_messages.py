@@ -17,7 +17,7 @@ from vmstore.providers import Shape, give_message, take_message
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 
 
-def one(value: Any, shape: Shape = Shape.CHAT, slot: Slot = Slot.MESSAGES) -> Draft:
+def draft_of(value: Any, shape: Shape = Shape.CHAT, slot: Slot = Slot.MESSAGES) -> Draft:
     draft = take_message(shape, slot, value)
     assert give_message(draft.skeleton, [part.content for part in draft.parts]) == value
     return draft
@@ -25,7 +25,7 @@ def one(value: Any, shape: Shape = Shape.CHAT, slot: Slot = Slot.MESSAGES) -> Dr
 
 def test_tool_schemas_are_one_procedure() -> None:
     """The schemas of a request are one structured page of a pseudo message."""
-    draft = one([{"name": "t"}], slot=Slot.TOOLS)
+    draft = draft_of([{"name": "t"}], slot=Slot.TOOLS)
     (part,) = draft.parts
     assert (part.type, part.modality, part.mime) == (PageType.PROCEDURE, Modality.STRUCTURED, Mime.JSON)
     assert draft.role is Role.SYSTEM
@@ -38,14 +38,14 @@ def test_moving_a_cache_mark_changes_no_content() -> None:
         "role": "user",
         "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}],
     }
-    assert one(bare).parts == one(marked).parts
-    assert one(bare).skeleton != one(marked).skeleton
+    assert draft_of(bare).parts == draft_of(marked).parts
+    assert draft_of(bare).skeleton != draft_of(marked).skeleton
 
 
 def test_a_chat_message_reads_thoughts_words_calls() -> None:
     """Parts are numbered as they are read: thoughts, then content, then the tools asked for."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    draft = one({"role": "assistant", "content": "so", "tool_calls": [call], "reasoning_content": "hm"})
+    draft = draft_of({"role": "assistant", "content": "so", "tool_calls": [call], "reasoning_content": "hm"})
     assert [part.content for part in draft.parts[:2]] == [b"hm", b"so"]
     asked = draft.parts[2]
     assert (asked.is_call, asked.call_id, asked.tool) == (True, "c1", "look")
@@ -80,7 +80,7 @@ def test_a_chat_message_reads_thoughts_words_calls() -> None:
 )
 def test_a_tool_result_is_its_text_and_no_human_word(value: Any, shape: Shape) -> None:
     """In every shape a result is an artifact that answers its call, and opens no turn."""
-    draft = one(value, shape)
+    draft = draft_of(value, shape)
     (part,) = draft.parts
     assert (part.content, part.is_result, part.call_id, part.type) == (b"42", True, "c1", PageType.ARTIFACT)
     assert not draft.human
@@ -89,7 +89,7 @@ def test_a_tool_result_is_its_text_and_no_human_word(value: Any, shape: Shape) -
 def test_a_result_of_several_blocks_is_one_structured_page() -> None:
     """A result that is no single text stays one JSON part, its envelope outside."""
     blocks_ = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    draft = one({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": blocks_}]})
+    draft = draft_of({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": blocks_}]})
     (part,) = draft.parts
     assert json.loads(part.content) == blocks_
     assert (part.mime, part.is_result) == (Mime.JSON, True)
@@ -111,7 +111,7 @@ def test_a_result_of_several_blocks_is_one_structured_page() -> None:
 )
 def test_a_tool_call_is_one_structured_page(value: Any, shape: Shape) -> None:
     """In every shape a call is the assistant's and names its id and tool."""
-    draft = one(value, shape)
+    draft = draft_of(value, shape)
     (part,) = draft.parts
     assert (part.is_call, part.call_id, part.tool, part.mime) == (True, "c1", "look", Mime.JSON)
     assert draft.role is Role.ASSISTANT
@@ -129,7 +129,7 @@ def test_a_tool_call_is_one_structured_page(value: Any, shape: Shape) -> None:
 )
 def test_base64_is_kept_as_the_bytes_it_stands_for(part: Any, shape: Shape) -> None:
     """An image in base64 becomes a page of its decoded bytes."""
-    (page,) = one({"role": "user", "content": [part], "parts": [part]}, shape).parts
+    (page,) = draft_of({"role": "user", "content": [part], "parts": [part]}, shape).parts
     assert (page.content, page.modality, page.mime) == (b"\x89PNG not really", Modality.IMAGE, Mime.PNG)
 
 
@@ -153,7 +153,7 @@ def test_an_image_by_data_url_or_link_is_an_image() -> None:
     """A data URL is kept as its text, a link as its block; both are images."""
     url = f"data:image/jpeg;base64,{PIXEL}"
     links = [{"type": "image_url", "image_url": {"url": u}} for u in (url, "https://example.org/a.png")]
-    inline, linked = one({"role": "user", "content": links}).parts
+    inline, linked = draft_of({"role": "user", "content": links}).parts
     assert (inline.content, inline.modality, inline.mime) == (url.encode(), Modality.IMAGE, Mime.JPEG)
     assert (linked.modality, linked.mime) == (Modality.IMAGE, Mime.JSON)
 
@@ -162,7 +162,7 @@ def test_an_image_by_data_url_or_link_is_an_image() -> None:
 def test_base64_that_would_not_come_back_stays_text(bad: str) -> None:
     """Data that does not encode back to the very same text is kept as JSON."""
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": bad}}
-    (page,) = one({"role": "user", "content": [block]}).parts
+    (page,) = draft_of({"role": "user", "content": [block]}).parts
     assert page.mime is Mime.JSON
 
 
@@ -172,16 +172,16 @@ def test_base64_that_would_not_come_back_stays_text(bad: str) -> None:
 )
 def test_a_message_without_parts_is_one_part(value: Any) -> None:
     """What has no content of its own is kept whole."""
-    draft = one(value)
+    draft = draft_of(value)
     assert len(draft.parts) == 1
     assert json.loads(draft.parts[0].content) == value
 
 
 def test_a_forged_hole_in_an_envelope_keeps_the_message_whole() -> None:
     """A key that could be read as a hole never reaches a skeleton."""
-    draft = one({"role": "user", "content": "hi", "name": {"\0t": 0}})
+    draft = draft_of({"role": "user", "content": "hi", "name": {"\0t": 0}})
     assert draft.skeleton == b'{"\\u0000j":0}'
-    inside = one({"role": "user", "content": [{"type": "odd", "x": {"\0t": 0}}, {"type": "text", "text": "\0t"}]})
+    inside = draft_of({"role": "user", "content": [{"type": "odd", "x": {"\0t": 0}}, {"type": "text", "text": "\0t"}]})
     assert len(inside.parts) == 2
 
 
@@ -189,7 +189,7 @@ def test_a_call_is_the_same_page_in_any_key_order() -> None:
     """SDKs and agents order a call's keys differently: what the model asked for is one content, its order kept."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     other = {"function": {"arguments": "{}", "name": "look"}, "type": "function", "id": "c1"}
-    drafts = [one({"role": "assistant", "tool_calls": [each]}) for each in (call, other)]
+    drafts = [draft_of({"role": "assistant", "tool_calls": [each]}) for each in (call, other)]
     assert drafts[0].parts == drafts[1].parts
     for draft, each in zip(drafts, (call, other), strict=True):
         back = give_message(draft.skeleton, [part.content for part in draft.parts])
@@ -214,7 +214,7 @@ def test_a_call_is_the_same_page_in_any_key_order() -> None:
 )
 def test_only_a_person_is_human(value: Any, shape: Shape, human: bool) -> None:
     """A user's message with anything but tool results is human; nobody else's is."""
-    assert one(value, shape).human is human
+    assert draft_of(value, shape).human is human
 
 
 def test_reasoning_is_the_assistants_and_its_texts_are_pages() -> None:
@@ -225,5 +225,5 @@ def test_reasoning_is_the_assistants_and_its_texts_are_pages() -> None:
         "summary": [{"type": "summary_text", "text": "hm"}],
         "encrypted_content": "x",
     }
-    draft = one(item, Shape.RESPONSES)
+    draft = draft_of(item, Shape.RESPONSES)
     assert (draft.role, draft.hint, [p.content for p in draft.parts]) == (Role.ASSISTANT, "rs_1", [b"hm"])

@@ -121,7 +121,7 @@ def back(request: dict[str, Any], shape: Shape | None = None) -> dict[str, Any]:
     return give_request(Shape(taken.shape), taken.rest, [(draft.slot, message(draft)) for draft in taken.drafts])
 
 
-def one(value: Any, shape: Shape = Shape.CHAT, slot: Slot = Slot.MESSAGES) -> Draft:
+def draft_of(value: Any, shape: Shape = Shape.CHAT, slot: Slot = Slot.MESSAGES) -> Draft:
     draft = take_message(shape, slot, value)
     assert message(draft) == value
     return draft
@@ -155,7 +155,7 @@ def test_a_wrong_guess_still_comes_back_equal(request: dict[str, Any], shape: Sh
 @given(turns | items | contents | values, st.sampled_from(Shape), st.sampled_from(Slot))
 def test_every_message_has_a_part_and_every_part_its_hole(value: Any, shape: Shape, slot: Slot) -> None:
     """Any JSON value in any place yields at least one part and comes back equal."""
-    draft = one(value, shape, slot)
+    draft = draft_of(value, shape, slot)
     assert draft.parts
     assert draft.slot is slot
     assert json.dumps(json.loads(draft.skeleton)).count("\\u0000") >= len(draft.parts)

@@ -27,7 +27,7 @@ END = {"role": "assistant", "content": "apples"}
 TALK: list[dict[str, Any]] = [SYSTEM, ASK, CALL, RESULT, END]
 
 
-def given(draft: Draft) -> Any:
+def message_of(draft: Draft) -> Any:
     return give_message(draft.skeleton, [part.content for part in draft.parts])
 
 
@@ -63,7 +63,7 @@ def test_a_list_and_lines_are_the_same_conversation(tmp_path: Path) -> None:
     for track in (*listed, *lined):
         assert track.key is None
         assert [type(step) for step in track.steps] == [MessageStep, MessageStep, CallStep, MessageStep, CallStep]
-        assert [given(draft_of(step)) for step in track.steps] == TALK
+        assert [message_of(draft_of(step)) for step in track.steps] == TALK
         assert [step.line for step in track.steps] == [1, 2, 3, 4, 5]
     assert len(listed) == len(lined) == 1
 
@@ -94,8 +94,8 @@ def test_an_object_with_messages_is_one_conversation(tmp_path: Path) -> None:
     assert isinstance(note, MetadataStep)
     assert json.loads(note.aside)["temperature"] == 0
     assert isinstance(schemas, MessageStep)
-    assert (schemas.draft.slot, given(schemas.draft)) == (Slot.TOOLS, tools)
-    assert [given(draft_of(step)) for step in rest] == TALK
+    assert (schemas.draft.slot, message_of(schemas.draft)) == (Slot.TOOLS, tools)
+    assert [message_of(draft_of(step)) for step in rest] == TALK
     assert {step.reply.model for step in rest if isinstance(step, CallStep)} == {"m-1"}
 
 
@@ -124,9 +124,9 @@ def test_lines_of_conversations_are_a_track_each(tmp_path: Path) -> None:
 
 def test_a_second_conversation_does_not_rename_the_first(tmp_path: Path) -> None:
     """A file with one conversation so far already calls it by its line."""
-    one = from_lines(tmp_path, {"messages": TALK}).tracks
+    tracks = from_lines(tmp_path, {"messages": TALK}).tracks
     two = from_lines(tmp_path, {"messages": TALK}, {"messages": [ASK]}).tracks
-    assert [track.part for track in one] == ["1"]
+    assert [track.part for track in tracks] == ["1"]
     assert [track.part for track in two] == ["1", "2"]
 
 
@@ -143,9 +143,9 @@ def test_exchanges_are_recorded_calls(tmp_path: Path) -> None:
     (answer,) = steps(tmp_path, {"request": request, "response": response, "at": at, "trace": "t"})
     assert isinstance(answer, CallStep)
     assert answer.request is not None and answer.rest is not None
-    messages = [(draft.slot, given(draft)) for draft in answer.request]
+    messages = [(draft.slot, message_of(draft)) for draft in answer.request]
     assert give_request(Shape.CHAT, answer.rest, messages) == request
-    assert given(answer.reply.drafts[0]) == END
+    assert message_of(answer.reply.drafts[0]) == END
     assert (answer.reply.model, answer.reply.final, answer.at) == ("m-2025", True, 2_000_000)
     assert (answer.reply.usage.tokens_in, answer.reply.usage.tokens_out) == (12, 3)
     assert json.loads(answer.reply.aside or b"")["exchange"] == {"at": at, "trace": "t"}
@@ -234,7 +234,7 @@ def test_what_vm_says_is_kept_beside_the_message(tmp_path: Path) -> None:
     }
     (say,) = steps(tmp_path, {"role": "user", "content": "Postgres it is", "vm": vm})
     assert isinstance(say, MessageStep)
-    assert given(say.draft) == {"role": "user", "content": "Postgres it is"}
+    assert message_of(say.draft) == {"role": "user", "content": "Postgres it is"}
     assert (say.at, say.draft.hint) == (1_000_000, "claim_2")
     assert say.draft.links == (
         (LinkKind.DERIVES, "msg_1"),
@@ -272,7 +272,7 @@ def test_vm_reports_what_a_call_used(tmp_path: Path) -> None:
 
 def test_a_summary_takes_the_place_of_what_was_before(tmp_path: Path) -> None:
     """`keeps_from` names the first message that stays, null keeps none; the summary is nobody's word."""
-    found = steps(
+    actual_steps = steps(
         tmp_path,
         {"vm": {"session": "s"}},
         {**ASK, "vm": {"id": "a"}},
@@ -281,7 +281,7 @@ def test_a_summary_takes_the_place_of_what_was_before(tmp_path: Path) -> None:
         {"role": "system", "content": "again", "vm": {"keeps_from": "c", "type": "claim"}},
         {"role": "user", "content": "nothing", "vm": {"keeps_from": None}},
     )
-    compacts = [step for step in found if isinstance(step, SummaryStep)]
+    compacts = [step for step in actual_steps if isinstance(step, SummaryStep)]
     assert [step.kept_from for step in compacts] == [2, 3, None]
     types = [step.draft.parts[0].type for step in compacts]
     assert types == [PageType.SUMMARY, PageType.CLAIM, PageType.SUMMARY]
@@ -297,10 +297,10 @@ def test_vm_says_what_pages_are_born_with(tmp_path: Path) -> None:
     records = [{**ASK, "vm": note}, {**END, "vm": wrong}]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     with vmstore.memory_store() as store:
-        (name,) = [one.session for one in store.import_file(path).sessions]
+        (name,) = [session.session for session in store.import_file(path).sessions]
         session = store.session(name)
-        told = [(page.tags, page.importance, page.actor) for page in session.pages()]
-        assert told == [(["db", "open"], 0.9, "curator"), ([], 0.5, "assistant")]
+        rows = [(page.tags, page.importance, page.actor) for page in session.pages()]
+        assert rows == [(["db", "open"], 0.9, "curator"), ([], 0.5, "assistant")]
         assert session.pages(tag="db") == session.pages(actor="curator") == session.pages(importance_min=0.8)
 
 
@@ -309,13 +309,13 @@ def test_what_was_said_of_an_import_stays_when_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_text(json.dumps(ASK) + "\n" + json.dumps(END) + "\n")
     with vmstore.memory_store() as store:
-        (name,) = [one.session for one in store.import_file(path).sessions]
+        (name,) = [session.session for session in store.import_file(path).sessions]
         session = store.session(name)
         page = session.pages()[0].page
         session.annotate(page, tags=["kept"])
         with path.open("a") as file:
             file.write(json.dumps({"role": "user", "content": "and on"}) + "\n")
         assert store.import_file(path).new == 1
-        assert [one.tags for one in session.pages()] == [["kept"], [], []]
+        assert [page.tags for page in session.pages()] == [["kept"], [], []]
         assert store.import_file(path).new == 0
         assert store.verify().ok

@@ -28,10 +28,10 @@ def test_every_line_of_the_recorded_files_is_one_step(
     """Each line is exactly one step of the one track, with its exact bytes."""
     path = data / "claude-code" / f"{name}.jsonl"
     (track,) = read(path).tracks
-    found = list(track.steps)
-    assert [step.raw for step in found] == path.read_bytes().splitlines()
-    assert {kind: sum(type(step) is kind for step in found) for kind in kinds} == kinds
-    assert sum(step.draft.human for step in found if isinstance(step, MessageStep)) == humans
+    actual_steps = list(track.steps)
+    assert [step.raw for step in actual_steps] == path.read_bytes().splitlines()
+    assert {kind: sum(type(step) is kind for step in actual_steps) for kind in kinds} == kinds
+    assert sum(step.draft.human for step in actual_steps if isinstance(step, MessageStep)) == humans
 
 
 def test_recorded_messages_come_back_equal(data: Path) -> None:
@@ -105,14 +105,14 @@ def test_usage_counts_all_that_was_sent(tmp_path: Path) -> None:
 
 def test_an_answer_that_asks_for_a_tool_is_not_final(tmp_path: Path) -> None:
     """Words alone end the turn, a call does not."""
-    found = steps(tmp_path, answer("a", None), answer("b", "a", tool("t")))
-    assert [step.reply.final for step in found if isinstance(step, CallStep)] == [True, False]
+    actual_steps = steps(tmp_path, answer("a", None), answer("b", "a", tool("t")))
+    assert [step.reply.final for step in actual_steps if isinstance(step, CallStep)] == [True, False]
 
 
 def test_an_error_of_the_service_is_a_failed_call(tmp_path: Path) -> None:
     """It carries its words as the error and never joins the conversation."""
-    said = {"type": "text", "text": "API Error: overloaded"}
-    record = answer("a", None, said, isApiErrorMessage=True, fields={"model": "<synthetic>"})
+    fields = {"type": "text", "text": "API Error: overloaded"}
+    record = answer("a", None, fields, isApiErrorMessage=True, fields={"model": "<synthetic>"})
     (failed,) = steps(tmp_path, record)
     assert isinstance(failed, CallStep)
     assert (failed.reply.status, failed.reply.error) == (Status.FAILED, "API Error: overloaded")
@@ -128,7 +128,7 @@ def test_an_answer_no_model_gave_is_no_call(tmp_path: Path) -> None:
 
 def test_a_compaction_is_a_summary_that_keeps_nothing(tmp_path: Path) -> None:
     """The boundary is a note, the summary after it takes the place of all before."""
-    found = steps(
+    actual_steps = steps(
         tmp_path,
         user("a", None),
         answer("b", "a"),
@@ -136,8 +136,8 @@ def test_a_compaction_is_a_summary_that_keeps_nothing(tmp_path: Path) -> None:
         user("c", "n", "This session is continued: ...", isCompactSummary=True),
         user("d", "c"),
     )
-    assert [type(step) for step in found] == [MessageStep, CallStep, MetadataStep, SummaryStep, MessageStep]
-    compact = found[3]
+    assert [type(step) for step in actual_steps] == [MessageStep, CallStep, MetadataStep, SummaryStep, MessageStep]
+    compact = actual_steps[3]
     assert isinstance(compact, SummaryStep)
     assert compact.kept_from is None
     assert compact.draft.parts[0].type is PageType.SUMMARY
@@ -168,9 +168,9 @@ def test_summaries_give_the_title(tmp_path: Path) -> None:
 )
 def test_a_record_nobody_can_read_is_kept(tmp_path: Path, record: Any, why: str) -> None:
     """Malformed and unknown records are steps with their bytes, and do not disturb the line."""
-    found = steps(tmp_path, user("a", None), record, answer("b", "x"))
-    assert [type(step) for step in found] == [MessageStep, UnreadableStep, CallStep]
-    stray = found[1]
+    actual_steps = steps(tmp_path, user("a", None), record, answer("b", "x"))
+    assert [type(step) for step in actual_steps] == [MessageStep, UnreadableStep, CallStep]
+    stray = actual_steps[1]
     assert isinstance(stray, UnreadableStep)
     assert why in stray.reason
     assert json.loads(stray.raw) == record

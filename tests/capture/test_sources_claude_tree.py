@@ -18,13 +18,13 @@ from vmstore.core.page import Origin
 
 def test_null_and_unknown_parents_continue(tmp_path: Path) -> None:
     """A record that names no parent, or one the file does not have, continues the record before."""
-    found = reading(tmp_path, [user("a", None), answer("b", None), user("c", "gone"), answer("d", None)])
-    assert lines(found) == {"": [1, 2, 3, 4]}
+    actual_reading = reading(tmp_path, [user("a", None), answer("b", None), user("c", "gone"), answer("d", None)])
+    assert lines(actual_reading) == {"": [1, 2, 3, 4]}
 
 
 def test_a_second_child_is_a_fork_at_the_common_record(tmp_path: Path) -> None:
     """The first child continues; the second inherits up to and with the parent; what follows follows it."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -37,14 +37,14 @@ def test_a_second_child_is_a_fork_at_the_common_record(tmp_path: Path) -> None:
             user("h", "d"),  # the main line again
         ],
     )
-    assert lines(found) == {"": [1, 2, 3, 4, 8], "e": [5, 6, 7]}
-    assert forks(found) == {"e": ("", 2)}
-    assert [track.key for track in found.tracks] == ["s1", "s1#e"]
+    assert lines(actual_reading) == {"": [1, 2, 3, 4, 8], "e": [5, 6, 7]}
+    assert forks(actual_reading) == {"e": ("", 2)}
+    assert [track.key for track in actual_reading.tracks] == ["s1", "s1#e"]
 
 
 def test_forks_of_forks_count_what_they_inherit(tmp_path: Path) -> None:
     """A fork off a fork's own record counts its inherited steps; off an inherited one it forks there."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -58,8 +58,8 @@ def test_forks_of_forks_count_what_they_inherit(tmp_path: Path) -> None:
             user("i", "g"),
         ],
     )
-    assert lines(found) == {"": [1, 2, 3], "d": [4, 5, 6], "g": [7, 9], "h": [8]}
-    assert forks(found) == {"d": ("", 2), "g": ("d", 4), "h": ("", 2)}
+    assert lines(actual_reading) == {"": [1, 2, 3], "d": [4, 5, 6], "g": [7, 9], "h": [8]}
+    assert forks(actual_reading) == {"d": ("", 2), "g": ("d", 4), "h": ("", 2)}
 
 
 def test_forks_may_nest_as_deep_as_they_like(tmp_path: Path) -> None:
@@ -67,14 +67,14 @@ def test_forks_may_nest_as_deep_as_they_like(tmp_path: Path) -> None:
     records = [user("u0", None)]
     for n in range(2000):
         records += [user(f"a{n}", f"u{n}"), user(f"u{n + 1}", f"u{n}")]
-    found = reading(tmp_path, records)
-    assert len(found.tracks) == 2001
-    assert found.tracks[-1].inherits == 2000
+    actual_reading = reading(tmp_path, records)
+    assert len(actual_reading.tracks) == 2001
+    assert actual_reading.tracks[-1].inherits == 2000
 
 
 def test_tool_results_never_fork(tmp_path: Path) -> None:
     """Results of parallel calls name one parent and stay on its line, and so does who comes after."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -85,13 +85,13 @@ def test_tool_results_never_fork(tmp_path: Path) -> None:
             user("d", "b"),
         ],
     )
-    assert lines(found) == {"": [1, 2, 3, 4, 5], "d": [6]}
-    assert forks(found) == {"d": ("", 2)}
+    assert lines(actual_reading) == {"": [1, 2, 3, 4, 5], "d": [6]}
+    assert forks(actual_reading) == {"d": ("", 2)}
 
 
 def test_lines_of_one_message_are_one_call(tmp_path: Path) -> None:
     """The first line of a message id is the call, the others are more of it, results between or not."""
-    found = steps(
+    actual_steps = steps(
         tmp_path,
         user("a", None),
         answer("b1", "a", {"type": "text", "text": "look"}, mid="m1"),
@@ -101,7 +101,7 @@ def test_lines_of_one_message_are_one_call(tmp_path: Path) -> None:
         result("r2", "b3", "t2"),
         answer("c", "r2", mid="m2"),
     )
-    assert [type(step) for step in found] == [
+    assert [type(step) for step in actual_steps] == [
         MessageStep,
         CallStep,
         ContinuationStep,
@@ -114,7 +114,7 @@ def test_lines_of_one_message_are_one_call(tmp_path: Path) -> None:
 
 def test_lines_of_a_forked_message_stay_on_the_fork(tmp_path: Path) -> None:
     """A later line of a message id joins the line of conversation its first line is on."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -123,36 +123,36 @@ def test_lines_of_a_forked_message_stay_on_the_fork(tmp_path: Path) -> None:
             answer("c2", "a", tool("t"), mid="m2"),
         ],
     )
-    assert lines(found) == {"": [1, 2], "c1": [3, 4]}
-    assert [type(step) for step in found.tracks[1].steps] == [CallStep, ContinuationStep]
+    assert lines(actual_reading) == {"": [1, 2], "c1": [3, 4]}
+    assert [type(step) for step in actual_reading.tracks[1].steps] == [CallStep, ContinuationStep]
 
 
 def test_a_line_of_an_earlier_message_makes_no_second_call(tmp_path: Path) -> None:
     """A message id that comes back after another call is said again, not called again."""
     again = answer("c", "b", mid="m1")
-    found = steps(tmp_path, answer("a", None, mid="m1"), answer("b", "a", mid="m2"), again)
-    assert [type(step) for step in found] == [CallStep, CallStep, MessageStep]
+    actual_steps = steps(tmp_path, answer("a", None, mid="m1"), answer("b", "a", mid="m2"), again)
+    assert [type(step) for step in actual_steps] == [CallStep, CallStep, MessageStep]
 
 
 def test_a_repeated_uuid_is_a_record_of_its_own(tmp_path: Path) -> None:
     """It continues the line its own parent names, and stands for that name from then on."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [user("a", None), answer("b", "a"), user("a", "b"), answer("c", "a"), answer("d", "a")],
     )
-    assert lines(found) == {"": [1, 2, 3, 4], "d": [5]}
-    assert forks(found) == {"d": ("", 3)}
+    assert lines(actual_reading) == {"": [1, 2, 3, 4], "d": [5]}
+    assert forks(actual_reading) == {"d": ("", 3)}
 
 
 def test_a_fork_beginning_with_a_repeated_uuid_has_a_name_of_its_own(tmp_path: Path) -> None:
     """Two forks whose first records share a uuid are told apart."""
-    found = reading(tmp_path, [user("a", None), user("b", "a"), user("c", "a"), user("c", "a")])
-    assert [track.part for track in found.tracks] == ["", "c", "c-2"]
+    actual_reading = reading(tmp_path, [user("a", None), user("b", "a"), user("c", "a"), user("c", "a")])
+    assert [track.part for track in actual_reading.tracks] == ["", "c", "c-2"]
 
 
 def test_bookkeeping_is_passed_through(tmp_path: Path) -> None:
     """A system line neither forks nor continues: who names it continues, or forks off, its parent."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -164,8 +164,8 @@ def test_bookkeeping_is_passed_through(tmp_path: Path) -> None:
             user("e", "n2"),
         ],
     )
-    assert lines(found) == {"": [1, 2, 3, 4, 5, 6], "e": [7]}
-    assert forks(found) == {"e": ("", 2)}
+    assert lines(actual_reading) == {"": [1, 2, 3, 4, 5, 6], "e": [7]}
+    assert forks(actual_reading) == {"e": ("", 2)}
 
 
 def test_malformed_lines_stay_where_they_stand(tmp_path: Path) -> None:
@@ -178,15 +178,15 @@ def test_malformed_lines_stay_where_they_stand(tmp_path: Path) -> None:
 
 def test_other_sessions_records_stay_in_the_file(tmp_path: Path) -> None:
     """One file is one session: the first id named."""
-    found = reading(tmp_path, [user("a", None), {**user("b", "a"), "sessionId": "other"}])
-    assert [track.key for track in found.tracks] == ["s1"]
-    assert lines(found) == {"": [1, 2]}
+    actual_reading = reading(tmp_path, [user("a", None), {**user("b", "a"), "sessionId": "other"}])
+    assert [track.key for track in actual_reading.tracks] == ["s1"]
+    assert lines(actual_reading) == {"": [1, 2]}
 
 
 def test_a_sidechain_is_spawned_by_the_call_with_its_prompt(tmp_path: Path) -> None:
     """Of two open calls each sidechain belongs to the one whose prompt it begins with."""
     side = {"isSidechain": True}
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -200,15 +200,15 @@ def test_a_sidechain_is_spawned_by_the_call_with_its_prompt(tmp_path: Path) -> N
             answer("c", "r1"),
         ],
     )
-    assert lines(found) == {"": [1, 2, 8, 9], "p": [3, 4, 7], "x": [5, 6]}
-    spawned = {track.part: (track.origin, track.parent, track.spawned_by) for track in found.tracks[1:]}
+    assert lines(actual_reading) == {"": [1, 2, 8, 9], "p": [3, 4, 7], "x": [5, 6]}
+    spawned = {track.part: (track.origin, track.parent, track.spawned_by) for track in actual_reading.tracks[1:]}
     assert spawned == {"p": (Origin.SPAWN, "", "t1"), "x": (Origin.SPAWN, "", "t2")}
-    assert [track.inherits for track in found.tracks] == [0, 0, 0]
+    assert [track.inherits for track in actual_reading.tracks] == [0, 0, 0]
 
 
 def test_a_sidechain_nobody_asked_for_names_no_call(tmp_path: Path) -> None:
     """Without an open call of its prompt the spawning call is unknown, not guessed."""
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             answer("a", None, tool("t1", "Task", "find it"), tool("t2", "Bash")),
@@ -217,13 +217,13 @@ def test_a_sidechain_nobody_asked_for_names_no_call(tmp_path: Path) -> None:
             user("q", None, "warm up", isSidechain=True),
         ],
     )
-    assert {track.part: track.spawned_by for track in found.tracks[1:]} == {"p": None, "q": None}
+    assert {track.part: track.spawned_by for track in actual_reading.tracks[1:]} == {"p": None, "q": None}
 
 
 def test_a_sidechain_forks_and_continues_like_any_line(tmp_path: Path) -> None:
     """Inside a sidechain the rules are the same; a lost parent continues it and never the main line."""
     side = {"isSidechain": True}
-    found = reading(
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
@@ -235,41 +235,41 @@ def test_a_sidechain_forks_and_continues_like_any_line(tmp_path: Path) -> None:
             user("b", None),
         ],
     )
-    assert lines(found) == {"": [1, 7], "p": [2, 3], "q2": [4, 5, 6]}
-    assert forks(found) == {"q2": ("p", 1)}
+    assert lines(actual_reading) == {"": [1, 7], "p": [2, 3], "q2": [4, 5, 6]}
+    assert forks(actual_reading) == {"q2": ("p", 1)}
 
 
 def test_a_main_record_never_joins_a_sidechain(tmp_path: Path) -> None:
     """A record of the main line that names a sidechain's as its parent continues the main line."""
     side = {"isSidechain": True}
-    found = reading(tmp_path, [user("a", None), user("p", None, "go", **side), user("b", "p")])
-    assert lines(found) == {"": [1, 3], "p": [2]}
+    actual_reading = reading(tmp_path, [user("a", None), user("p", None, "go", **side), user("b", "p")])
+    assert lines(actual_reading) == {"": [1, 3], "p": [2]}
 
 
 def test_agents_are_told_apart_by_their_names(tmp_path: Path) -> None:
     """Interleaved sidechains of named agents each keep to their own line."""
-    one, two = ({"isSidechain": True, "agentId": name} for name in ("one", "two"))
-    found = reading(
+    first, two = ({"isSidechain": True, "agentId": name} for name in ("one", "two"))
+    actual_reading = reading(
         tmp_path,
         [
             user("a", None),
-            user("p", None, "go", **one),
+            user("p", None, "go", **first),
             user("x", None, "go", **two),
-            answer("q", None, **one),
+            answer("q", None, **first),
             answer("y", None, **two),
-            user("z", None, "more", **one),
+            user("z", None, "more", **first),
         ],
     )
-    assert lines(found) == {"": [1], "p": [2, 4, 6], "x": [3, 5]}
+    assert lines(actual_reading) == {"": [1], "p": [2, 4, 6], "x": [3, 5]}
 
 
 def test_an_agents_own_file_is_a_session_of_its_own(tmp_path: Path) -> None:
     """A file that begins with an agent's record is that agent's, and no other source of the session."""
     side = {"isSidechain": True, "agentId": "ab12"}
-    found = reading(tmp_path, [user("p", None, "go", **side), answer("q", "p", **side)])
-    (track,) = found.tracks
+    actual_reading = reading(tmp_path, [user("p", None, "go", **side), answer("q", "p", **side)])
+    (track,) = actual_reading.tracks
     assert (track.key, track.name, track.origin) == ("s1#agent-ab12", "s1-agent-ab12", Origin.NEW)
-    assert lines(found) == {"": [1, 2]}
+    assert lines(actual_reading) == {"": [1, 2]}
 
 
 NAMES = st.one_of(st.none(), st.sampled_from([f"u{n}" for n in range(12)]))
@@ -304,11 +304,11 @@ def transcripts(draw: st.DrawFn) -> list[Any]:
 @given(transcripts())
 def test_every_line_is_placed_exactly_once(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
     """Whatever the tree, each line is one step of one track, in the file's order within it."""
-    found = reading(tmp_path_factory.mktemp("t"), records)
-    placed = lines(found)
+    actual_reading = reading(tmp_path_factory.mktemp("t"), records)
+    placed = lines(actual_reading)
     assert sorted(n for numbers in placed.values() for n in numbers) == list(range(1, len(records) + 1))
     assert all(numbers == sorted(numbers) for numbers in placed.values())
-    assert len({track.key for track in found.tracks}) == len(found.tracks) == len(placed)
+    assert len({track.key for track in actual_reading.tracks}) == len(actual_reading.tracks) == len(placed)
 
 
 @given(transcripts(), st.data())

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from tests.capture.imports import codex, codex_count, in_lines
-from tests.capture.words import ask, message, result, said, user
+from tests.capture.words import ask, message, model_text, result, user
 from tests.refusals import refused
 from vmstore.capture.importers.formats import decompress, read
 from vmstore.capture.steps import (
@@ -39,8 +39,8 @@ def line(kind: str, payload: Any, **more: Any) -> Record:
     return {"timestamp": "2026-01-01T00:00:01.250Z", "type": kind, "payload": payload, **more}
 
 
-def item(one: Any) -> Record:
-    return line("response_item", message(one, "responses") if isinstance(one, tuple) else one)
+def item(value: Any) -> Record:
+    return line("response_item", message(value, "responses") if isinstance(value, tuple) else value)
 
 
 def event(kind: str, **more: Any) -> Record:
@@ -50,16 +50,16 @@ def event(kind: str, **more: Any) -> Record:
 def reading(path: Path, *records: Record, meta: Record = META) -> ParsedSource:
     file = path / "rollout-2026-01-01T00-00-00-cx.jsonl"
     file.write_text(in_lines([line("session_meta", meta), *records]))
-    found = read(file)
-    assert found.format == "codex"
-    return found
+    content = read(file)
+    assert content.format == "codex"
+    return content
 
 
 def steps(path: Path, *records: Record) -> list[Step]:
     return list(reading(path, *records).tracks[0].steps)[1:]
 
 
-def given(draft: Draft) -> Any:
+def message_of(draft: Draft) -> Any:
     return give_message(draft.skeleton, [part.content for part in draft.parts])
 
 
@@ -71,15 +71,17 @@ def test_the_header_names_the_session_and_says_its_instructions(tmp_path: Path) 
     (track,) = reading(tmp_path, meta={**META, "agent_nickname": "scout"}).tracks
     (step,) = track.steps
     assert (track.key, track.name, track.agent) == ("cx-1", "cx-1", "scout")
-    assert isinstance(step, MessageStep) and step.draft.slot is Slot.SYSTEM and given(step.draft) == "You write code."
+    assert (
+        isinstance(step, MessageStep) and step.draft.slot is Slot.SYSTEM and message_of(step.draft) == "You write code."
+    )
     assert step.draft.aside is not None and json.loads(step.draft.aside)["payload"]["cwd"] == "/w"
     assert step.at == 1_767_225_601_250_000
 
 
 def test_a_second_header_is_a_note(tmp_path: Path) -> None:
     """In a copied session the header of the one it was copied from changes nothing."""
-    found = reading(tmp_path, line("session_meta", {**META, "id": "older"})).tracks[0]
-    assert found.key == "cx-1" and [type(step) for step in found.steps] == [MessageStep, MetadataStep]
+    track = reading(tmp_path, line("session_meta", {**META, "id": "older"})).tracks[0]
+    assert track.key == "cx-1" and [type(step) for step in track.steps] == [MessageStep, MetadataStep]
 
 
 def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
@@ -89,10 +91,10 @@ def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
         line("turn_context", {"model": "m-7"}),
         item(user("go")),
         item(THOUGHT),
-        item(said("looking")),
+        item(model_text("looking")),
         item(ask("c1")),
         item(result("c1", "found")),
-        item(said("done")),
+        item(model_text("done")),
     )
     assert [type(step) for step in made] == [
         MetadataStep,
@@ -106,7 +108,7 @@ def test_items_in_a_row_are_one_call(tmp_path: Path) -> None:
     answers = [step for step in made if isinstance(step, CallStep | ContinuationStep)]
     assert [step.reply.final for step in answers] == [True, True, False, True]
     assert {step.reply.model for step in answers} == {"m-7"}
-    assert given(answers[0].reply.drafts[0]) == THOUGHT
+    assert message_of(answers[0].reply.drafts[0]) == THOUGHT
     asked, answered = answers[2].reply.drafts[0].parts[0], made[5].draft.parts[0]  # type: ignore[attr-defined]
     assert (asked.call_id, answered.call_id, answered.type) == ("c1", "c1", PageType.ARTIFACT)
 
@@ -122,7 +124,7 @@ def test_a_count_after_an_answer_is_its_own(tmp_path: Path) -> None:
 
 def test_a_count_before_an_answer_is_of_that_answer(tmp_path: Path) -> None:
     """Older versions wrote what a call used before its items."""
-    made = steps(tmp_path, item(user("go")), codex_count(900), item(said("done")))
+    made = steps(tmp_path, item(user("go")), codex_count(900), item(model_text("done")))
     assert [type(step) for step in made] == [MessageStep, MetadataStep, CallStep]
     assert isinstance(made[2], CallStep) and made[2].reply.usage.tokens_in == 900
 
@@ -132,13 +134,13 @@ def test_a_count_told_again_and_one_of_nothing_are_notes(tmp_path: Path) -> None
     made = steps(
         tmp_path,
         item(user("go")),
-        item(said("done")),
+        item(model_text("done")),
         codex_count(900),
         codex_count(900),
         event("token_count", info=None, rate_limits={}),
         codex_count(0) | line("event_msg", {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 0}}}),
         item(user("more")),
-        item(said("again")),
+        item(model_text("again")),
     )
     assert [type(step) for step in made] == [
         MessageStep,
@@ -159,7 +161,7 @@ def test_a_record_of_usage_counts_like_an_event(tmp_path: Path) -> None:
     made = steps(
         tmp_path,
         item(user("go")),
-        item(said("done")),
+        item(model_text("done")),
         line("token_usage_record", {"response_id": "r1", "usage": usage}),
         codex_count(900),
     )
@@ -199,7 +201,7 @@ def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
     made = steps(
         tmp_path,
         item(user("first")),
-        item(said("one")),
+        item(model_text("one")),
         item(user("second")),
         line("compacted", {"message": "It went well.", "replacement_history": [kept, summary, closing]}),
     )
@@ -209,14 +211,18 @@ def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
     assert first == MessageRef(1)
     assert isinstance(second, Draft) and isinstance(third, Draft)
     assert [second.parts[0].type, third.parts[0].type] == [PageType.SUMMARY] * 2
-    assert (second.human, given(second), given(third)) == (False, summary, closing)
+    assert (second.human, message_of(second), message_of(third)) == (False, summary, closing)
     assert recast.aside is not None and json.loads(recast.aside)["payload"] == {"message": "It went well."}
 
 
 def test_an_older_compaction_keeps_what_people_said(tmp_path: Path) -> None:
     """Without a list the person's and the program's words stay, and the message sums up the rest."""
     made = steps(
-        tmp_path, item(user("first")), item(said("one")), item(user("second")), line("compacted", {"message": "sum"})
+        tmp_path,
+        item(user("first")),
+        item(model_text("one")),
+        item(user("second")),
+        line("compacted", {"message": "sum"}),
     )
     recast = made[-1]
     assert isinstance(recast, RewriteStep) and recast.stands[:2] == (MessageRef(1), MessageRef(3))
@@ -227,7 +233,7 @@ def test_an_older_compaction_keeps_what_people_said(tmp_path: Path) -> None:
 
 def test_a_rollback_takes_the_last_turns_away(tmp_path: Path) -> None:
     """It goes back to before the person's last words, or as many as it says."""
-    talk = [item(one) for one in (user("a"), said("b"), user("c"), said("d"), user("e"), said("f"))]
+    talk = [item(case) for case in (user("a"), model_text("b"), user("c"), model_text("d"), user("e"), model_text("f"))]
     for turns, left in ((1, [1, 2, 3, 4]), (2, [1, 2]), (9, [])):
         recast = steps(tmp_path, *talk, event("thread_rolled_back", num_turns=turns))[-1]
         assert isinstance(recast, RewriteStep) and list(recast.stands) == [MessageRef(step) for step in left]
@@ -268,19 +274,19 @@ def test_notes_and_strange_lines(tmp_path: Path) -> None:
 def test_lines_that_no_one_can_read_are_named(tmp_path: Path) -> None:
     """Null bytes, half a line in the middle and a torn end are what they are for every format."""
     file = tmp_path / "r.jsonl"
-    whole = in_lines([line("session_meta", META), item(user("go")), item(said("done"))]).encode()
+    whole = in_lines([line("session_meta", META), item(user("go")), item(model_text("done"))]).encode()
     file.write_bytes(whole.replace(b"\n", b"\n\0\0\0\n{half\n", 1) + b'{"timestamp": "2026')
-    found = read(file)
-    made = list(found.tracks[0].steps)
+    source = read(file)
+    made = list(source.tracks[0].steps)
     assert [type(step) for step in made] == [MessageStep, UnreadableStep, UnreadableStep, MessageStep, CallStep]
-    assert found.torn is not None and found.torn.line == 6
+    assert source.torn is not None and source.torn.line == 6
 
 
 def test_the_first_versions_wrote_items_bare(tmp_path: Path) -> None:
     """A header without a type, items without a payload and snapshots of the program's own are read too."""
     head = {"id": "old-1", "timestamp": "2025-06-01T00:00:00Z", "instructions": None, "git": {}}
     file = tmp_path / "r.jsonl"
-    bare = [message(one, "responses") for one in (user("go"), said("done"))]
+    bare = [message(case, "responses") for case in (user("go"), model_text("done"))]
     file.write_text(in_lines([head, {"record_type": "state"}, *bare]))
     (track,) = read(file).tracks
     assert (track.key, [type(step) for step in track.steps]) == (
@@ -298,9 +304,9 @@ def test_a_compaction_makes_pages_leave(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     records = [
         line("session_meta", META),
-        *map(item, (user("first"), said("one"), user("second"), said("two"))),
+        *map(item, (user("first"), model_text("one"), user("second"), model_text("two"))),
         line("compacted", {"message": "It went well.", "replacement_history": [kept, summary]}),
-        *map(item, (user("third"), said("three"))),
+        *map(item, (user("third"), model_text("three"))),
     ]
     file.write_text(in_lines(records))
     with memory_store() as store:
@@ -322,11 +328,11 @@ def test_a_rollout_grown_by_parts_is_the_whole(cut: int, tmp_path: Path) -> None
     kept = message(user("first"), "responses")
     records = [
         line("session_meta", META),
-        *map(item, (user("first"), said("one"), user("second"), said("two"))),
+        *map(item, (user("first"), model_text("one"), user("second"), model_text("two"))),
         line("compacted", {"message": "sum", "replacement_history": [kept, message(user("sum"), "responses")]}),
-        *map(item, (user("third"), said("three"))),
+        *map(item, (user("third"), model_text("three"))),
         event("thread_rolled_back", num_turns=1),
-        *map(item, (user("fourth"), said("four"))),
+        *map(item, (user("fourth"), model_text("four"))),
     ]
     file = tmp_path / "r.jsonl"
     with memory_store() as grown, memory_store() as whole:
@@ -335,8 +341,8 @@ def test_a_rollout_grown_by_parts_is_the_whole(cut: int, tmp_path: Path) -> None
             grown.import_file(file)
         whole.import_file(file)
         for call in (1, 2, 3, 4):
-            one, other = (store.session("cx-1").context(call=call) for store in (grown, whole))
-            assert one.messages() == other.messages()
+            first, other = (store.session("cx-1").context(call=call) for store in (grown, whole))
+            assert first.messages() == other.messages()
         last = [message["content"] for message in grown.session("cx-1").context(call=4).messages()]
         assert [str(content) for content in last if "third" in str(content)] == []
         assert grown.verify().ok
@@ -377,7 +383,7 @@ def test_a_packed_rollout_is_the_same_session(tmp_path: Path) -> None:
 def test_a_packed_file_without_a_name_is_called_like_the_file(tmp_path: Path) -> None:
     """The ending of the packing is no part of the session's name."""
     file = tmp_path / "talk.jsonl.zst"
-    file.write_bytes(zstandard.compress(in_lines([message(user("hi")), message(said("yo"))]).encode()))
+    file.write_bytes(zstandard.compress(in_lines([message(user("hi")), message(model_text("yo"))]).encode()))
     with memory_store() as store:
         assert store.import_file(file).sessions[0].session == "talk"
 
@@ -388,8 +394,8 @@ def test_a_packed_file_cut_short_is_torn(tmp_path: Path) -> None:
     text = "".join(f'{{"role": "user", "content": "{n:x}{n * 7919:x}{n * 104729:b}"}}\n' for n in range(8_000))
     data = zstandard.compress(text.encode())
     file.write_bytes(data[: len(data) // 2])
-    found = read(file)
-    assert found.torn is not None and 0 < len(list(found.tracks[0].steps)) < 8_000
+    source = read(file)
+    assert source.torn is not None and 0 < len(list(source.tracks[0].steps)) < 8_000
 
 
 def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
@@ -416,7 +422,7 @@ def test_a_packed_gigantic_line_is_kept_and_never_parsed(tmp_path: Path, text: s
     """A line of 42 MiB within a packed rollout is one raw page, named, and the rest is read, whatever is in it."""
     file = tmp_path / "r.jsonl.zst"
     big = json.dumps(item(user(text * (14 << 20))))
-    text = in_lines([line("session_meta", META), item(user("go"))]) + big + "\n" + in_lines([item(said("done"))])
+    text = in_lines([line("session_meta", META), item(user("go"))]) + big + "\n" + in_lines([item(model_text("done"))])
     file.write_bytes(zstandard.compress(text.encode()))
     made = list(read(file).tracks[0].steps)
     assert [type(step) for step in made] == [MessageStep, MessageStep, UnreadableStep, CallStep]

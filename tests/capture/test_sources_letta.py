@@ -26,18 +26,18 @@ from vmstore.store.store import Store, memory_store
 TOOL = {"id": "tool-0", "name": "send_message", "json_schema": {"name": "send_message", "parameters": {}}}
 
 
-def said(role: str, text: str, **more: Any) -> dict[str, Any]:
-    told = {"role": role, "content": [{"type": "text", "text": text}], "tool_calls": [], "tool_returns": []}
-    return {**told, "name": None, "tool_call_id": None, "created_at": "2026-01-01T00:00:00.5", **more}
+def message_of(role: str, text: str, **more: Any) -> dict[str, Any]:
+    fields = {"role": role, "content": [{"type": "text", "text": text}], "tool_calls": [], "tool_returns": []}
+    return {**fields, "name": None, "tool_call_id": None, "created_at": "2026-01-01T00:00:00.5", **more}
 
 
 def packed(kind: str, text: str) -> dict[str, Any]:
-    return said("user", json.dumps({"type": kind, "message": text, "time": "noon"}))
+    return message_of("user", json.dumps({"type": kind, "message": text, "time": "noon"}))
 
 
 def calls(tool: str, name: str = "c1") -> dict[str, Any]:
     call = {"id": name, "type": "function", "function": {"name": tool, "arguments": "{}"}}
-    return said("assistant", f"thinking of {tool}", tool_calls=[call])
+    return message_of("assistant", f"thinking of {tool}", tool_calls=[call])
 
 
 def agent(messages: list[Any], stays: list[int] | None = None, **more: Any) -> dict[str, Any]:
@@ -57,9 +57,9 @@ def agent(messages: list[Any], stays: list[int] | None = None, **more: Any) -> d
 def reading(path: Path, document: Any) -> ParsedSource:
     file = path / "sam.af"
     file.write_text(json.dumps(document))
-    found = read(file)
-    assert found.format == "letta"
-    return found
+    content = read(file)
+    assert content.format == "letta"
+    return content
 
 
 def steps(path: Path, messages: list[Any], stays: list[int] | None = None) -> list[Step]:
@@ -71,7 +71,9 @@ def steps(path: Path, messages: list[Any], stays: list[int] | None = None) -> li
 
 def test_tools_and_blocks_come_first(tmp_path: Path) -> None:
     """The schemas stand before everything; a block is a claim under its label, beside the conversation."""
-    (track,) = reading(tmp_path, agent([said("system", "You are Sam. Likes Nara."), said("user", "hi")])).tracks
+    (track,) = reading(
+        tmp_path, agent([message_of("system", "You are Sam. Likes Nara."), message_of("user", "hi")])
+    ).tracks
     tools, block, system, _ = track.steps
     assert isinstance(tools, MessageStep) and tools.draft.slot is Slot.TOOLS
     assert json.loads(tools.draft.parts[0].content) == [TOOL["json_schema"]]
@@ -90,11 +92,11 @@ def test_who_speaks_and_when_a_turn_ends(tmp_path: Path) -> None:
         [
             packed("user_message", "hi"),
             calls("search"),
-            said("tool", "found", tool_call_id="c1"),
+            message_of("tool", "found", tool_call_id="c1"),
             packed("heartbeat", "go on"),
             calls("send_message"),
             packed("login", "never"),
-            said("user", "bare"),
+            message_of("user", "bare"),
         ],
     )
     assert [type(step) for step in made] == [
@@ -114,7 +116,15 @@ def test_who_speaks_and_when_a_turn_ends(tmp_path: Path) -> None:
 
 def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -> None:
     """It stands first, what was said after the old one stays after it."""
-    made = steps(tmp_path, [said("system", "one"), said("user", "hi"), said("assistant", "yo"), said("system", "two")])
+    made = steps(
+        tmp_path,
+        [
+            message_of("system", "one"),
+            message_of("user", "hi"),
+            message_of("assistant", "yo"),
+            message_of("system", "two"),
+        ],
+    )
     rewritten = made[3]
     assert isinstance(rewritten, RewriteStep) and isinstance(rewritten.stands[0], Draft)
     assert rewritten.stands[1:] == (MessageRef(3), MessageRef(4))
@@ -123,8 +133,14 @@ def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -
 def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
     """The last one keeps what is in context at the end, an earlier one what was said since the last answer."""
     notice = packed("system_alert", "Note: prior messages (3 of 5 total messages) have been hidden from view")
-    messages = [said("system", "s"), said("user", "a"), said("assistant", "b"), said("user", "c"), notice]
-    messages += [said("assistant", "d"), said("user", "e"), notice, said("assistant", "f")]
+    messages = [
+        message_of("system", "s"),
+        message_of("user", "a"),
+        message_of("assistant", "b"),
+        message_of("user", "c"),
+        notice,
+    ]
+    messages += [message_of("assistant", "d"), message_of("user", "e"), notice, message_of("assistant", "f")]
     made = steps(tmp_path, messages, stays=[0, 7, 5, 6, 8])
     first, last = (step for step in made if isinstance(step, RewriteStep))
     assert (first.stands[0], first.stands[2:]) == (MessageRef(2), (MessageRef(5),))
@@ -136,11 +152,11 @@ def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
 def test_what_nobody_said_left_leaves_before_the_last_answer(tmp_path: Path) -> None:
     """Without a notice the messages out of context leave as late as they can."""
     messages = [
-        said("system", "s"),
-        said("user", "a"),
-        said("assistant", "b"),
-        said("user", "c"),
-        said("assistant", "d"),
+        message_of("system", "s"),
+        message_of("user", "a"),
+        message_of("assistant", "b"),
+        message_of("user", "c"),
+        message_of("assistant", "d"),
     ]
     made = steps(tmp_path, messages, stays=[0, 3, 4])
     assert [type(step) for step in made] == [MessageStep, MessageStep, CallStep, MessageStep, RewriteStep, CallStep]
@@ -149,15 +165,15 @@ def test_what_nobody_said_left_leaves_before_the_last_answer(tmp_path: Path) -> 
 
 def test_a_file_of_several_agents(tmp_path: Path) -> None:
     """In the newer form each agent is a session; tools and blocks are shared by their ids."""
-    told = {
+    fields = {
         "name": "one",
         "block_ids": ["b1"],
         "tool_ids": ["tool-0"],
-        "messages": [said("user", "hi", id="message-0")],
+        "messages": [message_of("user", "hi", id="message-0")],
     }
-    one = {"id": "agent-0", **told, "in_context_message_ids": ["message-0"]}
+    each_fields = {"id": "agent-0", **fields, "in_context_message_ids": ["message-0"]}
     document = {
-        "agents": [one, {**one, "id": "agent-1", "name": "two", "block_ids": []}],
+        "agents": [each_fields, {**each_fields, "id": "agent-1", "name": "two", "block_ids": []}],
         "blocks": [{"id": "b1", "label": "human", "value": "x"}, {"id": "b2", "label": "other", "value": "y"}],
         "tools": [TOOL, {**TOOL, "id": "tool-1"}],
     }
@@ -169,7 +185,7 @@ def test_a_file_of_several_agents(tmp_path: Path) -> None:
 
 def test_a_strange_message_is_kept(tmp_path: Path) -> None:
     """What is no message stays as it stands, with the reason."""
-    made = steps(tmp_path, ["huh", said("user", "hi"), {"role": "user"}])
+    made = steps(tmp_path, ["huh", message_of("user", "hi"), {"role": "user"}])
     assert [type(step) for step in made] == [UnreadableStep, MessageStep, UnreadableStep]
     assert made[2].reason == "a message of role 'user' without content or tool calls"  # type: ignore[attr-defined]
 
@@ -177,9 +193,9 @@ def test_a_strange_message_is_kept(tmp_path: Path) -> None:
 def test_memory_that_changed_is_another_past(tmp_path: Path) -> None:
     """An agent that only said more goes on in its session; one whose memory was edited goes on in a fork."""
     file = tmp_path / "sam.af"
-    talk = [said("system", "s"), said("user", "a"), said("assistant", "b")]
+    talk = [message_of("system", "s"), message_of("user", "a"), message_of("assistant", "b")]
     with memory_store() as store:
-        for messages in (talk, [*talk, said("user", "c"), said("assistant", "d")]):
+        for messages in (talk, [*talk, message_of("user", "c"), message_of("assistant", "d")]):
             file.write_text(json.dumps(agent(messages)))
             store.import_file(file)
         assert [(info.session, info.calls) for info in store.sessions()] == [("sam", 2)]
@@ -191,10 +207,14 @@ def test_memory_that_changed_is_another_past(tmp_path: Path) -> None:
 def test_blocks_are_found_by_name_and_stand_in_no_context(tmp_path: Path) -> None:
     """Whatever a block is called, also like the page of what a source omits, it is asked by its label."""
     file = tmp_path / "sam.af"
-    messages = [said("system", "You are Sam. Likes Nara."), said("user", "hi"), said("assistant", "yo")]
+    messages = [
+        message_of("system", "You are Sam. Likes Nara."),
+        message_of("user", "hi"),
+        message_of("assistant", "yo"),
+    ]
     blocks = [{"label": "opaque", "value": "Likes Nara."}, {"label": "empty", "value": ""}]
     with memory_store() as store:
-        for more in ([], [said("user", "and?"), said("assistant", "so")]):
+        for more in ([], [message_of("user", "and?"), message_of("assistant", "so")]):
             file.write_text(json.dumps(agent(messages + more, core_memory=blocks)))
             store.import_file(file)
         session = store.session("sam")
@@ -221,23 +241,23 @@ def imported(data: Path) -> Store:
 def test_the_recorded_agents_go_in_and_verify(imported: Store, data: Path) -> None:
     """Each file is a session with each of its messages once, and the same again changes nothing."""
     for file in sorted((data / "letta-af").glob("*.af")):
-        told = json.loads(file.read_text())
+        document = json.loads(file.read_text())
         again = imported.import_file(file)
         assert again.new == 0
         (taken,) = again.sessions
-        answers = sum(one["role"] == "assistant" for one in told["messages"])
-        assert (taken.calls, taken.messages) == (answers, len(told["messages"]) + 1)  # and the tools
+        answers = sum(message["role"] == "assistant" for message in document["messages"])
+        assert (taken.calls, taken.messages) == (answers, len(document["messages"]) + 1)  # and the tools
     assert imported.verify().ok
 
 
 def test_the_context_at_the_end_is_the_one_in_the_file(imported: Store, data: Path) -> None:
     """The last call of the long conversation saw the messages that are in context, in their order, up to itself."""
-    told = json.loads((data / "letta-af" / "memgpt_agent_with_convo.af").read_text())
+    document = json.loads((data / "letta-af" / "memgpt_agent_with_convo.af").read_text())
     session = imported.session("memgpt_agent")
-    last = max(n for n, one in enumerate(told["messages"]) if one["role"] == "assistant")
+    last = max(n for n, message in enumerate(document["messages"]) if message["role"] == "assistant")
     # A system message made after the last answer was not what that answer saw, so its place is its forerunner's.
-    stays = [n for n in told["in_context_message_indices"] if n < last]
-    seen = [one["content"][0]["text"] for one in session.wire.messages()[1:]]  # after the system message
-    assert seen == [told["messages"][n]["content"][0]["text"] for n in stays]
+    stays = [n for n in document["in_context_message_indices"] if n < last]
+    seen = [message["content"][0]["text"] for message in session.wire.messages()[1:]]  # after the system message
+    assert seen == [document["messages"][n]["content"][0]["text"] for n in stays]
     (summary,) = [page for page in session.pages() if page.type == "summary"]
     assert len({link.target for link in session.lineage.ancestors(summary.page, depth=1)}) > 60

@@ -22,8 +22,8 @@ def problems(data: bytes) -> list[str | None]:
 
 def test_lines_keep_their_bytes_and_numbers() -> None:
     """A line is its bytes without the line's end, numbered with the blank lines counted."""
-    found, torn = split(b'{"a": 1}\r\n\n  \n{"b":2 }\n')
-    assert [(line.number, line.raw, line.value) for line in found] == [
+    lines, torn = split(b'{"a": 1}\r\n\n  \n{"b":2 }\n')
+    assert [(line.number, line.raw, line.value) for line in lines] == [
         (1, b'{"a": 1}', {"a": 1}),
         (4, b'{"b":2 }', {"b": 2}),
     ]
@@ -38,8 +38,8 @@ def test_a_last_line_that_parses_is_a_record() -> None:
 
 def test_a_torn_last_line_is_left_and_said() -> None:
     """A last line that ends inside a value is no record yet."""
-    found, torn = split(b'{"a":1}\n{"b":')
-    assert [line.value for line in found] == [{"a": 1}]
+    lines, torn = split(b'{"a":1}\n{"b":')
+    assert [line.value for line in lines] == [{"a": 1}]
     assert torn is not None
     assert (torn.line, torn.bytes) == (2, 5)
 
@@ -57,12 +57,12 @@ def test_a_torn_last_line_is_left_and_said() -> None:
 )
 def test_a_malformed_line_is_kept_with_its_reason(raw: bytes, why: str) -> None:
     """Glued, zeroed, undecodable, deep and oversized values are problems of their own line only."""
-    found, torn = split(b'{"a":1}\n' + raw + b'\n{"c":3}\n')
+    lines, torn = split(b'{"a":1}\n' + raw + b'\n{"c":3}\n')
     assert torn is None
-    assert [line.raw for line in found] == [b'{"a":1}', raw, b'{"c":3}']
-    assert found[1].problem is not None
-    assert why in found[1].problem
-    assert (found[0].problem, found[2].problem) == (None, None)
+    assert [line.raw for line in lines] == [b'{"a":1}', raw, b'{"c":3}']
+    assert lines[1].problem is not None
+    assert why in lines[1].problem
+    assert (lines[0].problem, lines[2].problem) == (None, None)
 
 
 def test_a_gigantic_line_is_never_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,8 @@ ROWS = st.lists(st.binary(max_size=12).map(lambda row: row.translate(None, b"\r\
 def test_no_byte_of_a_file_is_lost(rows: list[bytes], closed: bool) -> None:
     """Lines and the torn end together are all that a file holds and is not blank."""
     data = b"\n".join(rows) + (b"\n" if closed else b"")
-    found, torn = split(data)
-    kept = b"".join(line.raw for line in found)
+    lines, torn = split(data)
+    kept = b"".join(line.raw for line in lines)
     unmarked = (rows[0].removeprefix(b"\xef\xbb\xbf"), *rows[1:])
     bare = b"".join(row for row in unmarked if row.strip())
     assert len(kept) + (torn.bytes if torn else 0) == len(bare)

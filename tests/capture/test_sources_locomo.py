@@ -28,23 +28,23 @@ def sample(**more: Any) -> dict[str, Any]:
         "session_1_date_time": "1:56 pm on 8 May, 2023",
         "session_1": [line("Ann", "D1:1", "Look.", blip_caption="a deer", img_url=["u"]), line("Ben", "D1:2", "Nice.")],
     }
-    told: dict[str, Any] = {"sample_id": "conv-0", "conversation": talk}
-    told["session_summary"] = {"session_1_summary": "Ann showed a deer."}
-    told["observation"] = {"session_1_observation": {"Ann": [["Ann saw a deer.", ["D1:1", "D1:2"]], ["no lines"]]}}
-    told["event_summary"] = {"events_session_1": {"Ann": ["saw a deer"]}}
-    told["qa"] = [
+    fields: dict[str, Any] = {"sample_id": "conv-0", "conversation": talk}
+    fields["session_summary"] = {"session_1_summary": "Ann showed a deer."}
+    fields["observation"] = {"session_1_observation": {"Ann": [["Ann saw a deer.", ["D1:1", "D1:2"]], ["no lines"]]}}
+    fields["event_summary"] = {"events_session_1": {"Ann": ["saw a deer"]}}
+    fields["qa"] = [
         {"question": "What did Ann see?", "answer": "a deer", "evidence": ["D1:1; D2:1"], "category": 4},
         {"question": "Whose deer?", "adversarial_answer": "Ben's", "evidence": ["D9:9"], "category": 5},
     ]
-    return {**told, **more}
+    return {**fields, **more}
 
 
 def steps(path: Path, *samples: Any) -> list[Step]:
     file = path / "data.json"
     file.write_text(json.dumps(list(samples)))
-    found = read(file)
-    assert found.format == "locomo"
-    return list(found.tracks[0].steps)
+    source = read(file)
+    assert source.format == "locomo"
+    return list(source.tracks[0].steps)
 
 
 def test_the_conversation_comes_first_in_the_order_of_its_sessions(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
     file = tmp_path / "data.json"
     file.write_text(json.dumps(sample()))
     with memory_store() as store:
-        found = store.import_file(file)
-        assert [problem.reason for problem in found.problems] == [
+        report = store.import_file(file)
+        assert [problem.reason for problem in report.problems] == [
             "refers to 'D9:9', but no earlier message has that ID"
         ]
         session = store.session("conv-0")
@@ -91,7 +91,7 @@ def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
         assert {link.kind for link in session.lineage.ancestors("Q1")} == {"references"}
         assert {link.text for link in session.lineage.ancestors("O1.1")} == {"Look. [shows a deer]", "Nice."}
         assert len(session.lineage.ancestors("S1")) == 2
-        assert [one["content"] for one in session.wire.messages(call=3)] == [
+        assert [message["content"] for message in session.wire.messages(call=3)] == [
             "Look.\n[shows a deer]",
             "Nice.",
             "Back?",
@@ -123,7 +123,11 @@ def test_a_conversation_is_known_by_its_name(tmp_path: Path) -> None:
     with memory_store() as store:
         store.import_file(alone)
         done = store.import_file(both)
-        assert [(one.session, one.raw) for one in done.sessions] == [("conv-0", 0), ("conv-1", 0), ("conversation3", 1)]
+        assert [(session.session, session.raw) for session in done.sessions] == [
+            ("conv-0", 0),
+            ("conv-1", 0),
+            ("conversation3", 1),
+        ]
         assert len(store.sessions()) == 3 and store.import_file(both).new == 0
 
 
@@ -142,8 +146,8 @@ def test_strange_entries_are_kept(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def samples(data: Path) -> list[dict[str, Any]]:
     """The dataset."""
-    found: list[dict[str, Any]] = json.loads((data / "locomo" / DATASET).read_text())
-    return found
+    records: list[dict[str, Any]] = json.loads((data / "locomo" / DATASET).read_text())
+    return records
 
 
 @pytest.fixture(scope="module")
@@ -158,9 +162,9 @@ def imported(samples: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFac
 
 def test_every_line_and_question_of_the_dataset_is_a_step(data: Path, samples: list[dict[str, Any]]) -> None:
     """Each conversation is a track with every line under its name and a call for every question, none unread."""
-    found = read(data / "locomo" / DATASET)
-    assert [track.key for track in found.tracks] == [sample["sample_id"] for sample in samples]
-    for track, sample in zip(found.tracks, samples, strict=True):
+    content = read(data / "locomo" / DATASET)
+    assert [track.key for track in content.tracks] == [sample["sample_id"] for sample in samples]
+    for track, sample in zip(content.tracks, samples, strict=True):
         talk = sample["conversation"]
         spoken = [turn for key in talk if isinstance(talk[key], list) for turn in talk[key]]
         made = list(track.steps)

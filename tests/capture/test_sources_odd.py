@@ -44,7 +44,7 @@ TAKEN_AWAY = [
 ]
 
 
-def told(kind: str) -> tuple[Any, bool]:
+def value_of(kind: str) -> tuple[Any, bool]:
     """A file of a kind as the value it holds, and whether that is a value a line."""
     if kind == "locomo":
         return [LOCOMO], False
@@ -90,7 +90,7 @@ NEW = [
 @given(data=st.data())
 def test_anything_may_stand_anywhere(kind: str, tmp_path: Path, data: st.DataObject) -> None:
     """A value replaced by another makes at worst unread records; what is read goes into a store that verifies."""
-    value, lined = told(kind)
+    value, lined = value_of(kind)
     for _ in range(data.draw(st.integers(1, 3))):
         value = put(value, data.draw(st.sampled_from(places(value))), data.draw(ODD))
     file = tmp_path / "odd"
@@ -98,9 +98,9 @@ def test_anything_may_stand_anywhere(kind: str, tmp_path: Path, data: st.DataObj
         "".join(json.dumps(line) + "\n" for line in value) if lined and isinstance(value, list) else json.dumps(value)
     )
     with contextlib.suppress(InputError):
-        found = read(file)
-        assert all(isinstance(step, Step) for track in found.tracks for step in track.steps)
+        content = read(file)
+        assert all(isinstance(step, Step) for track in content.tracks for step in track.steps)
         with memory_store() as store:
             done = store.import_file(file)
             assert store.verify().ok and store.import_file(file).new == 0
-            assert [one.session for one in done.sessions]
+            assert [session.session for session in done.sessions]

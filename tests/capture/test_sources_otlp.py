@@ -49,7 +49,7 @@ def export(*spans: Json) -> Json:
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": list(spans)}]}]}
 
 
-def said(role: str, *parts: Json) -> Json:
+def message_of(role: str, *parts: Json) -> Json:
     """A message of the conventions."""
     return {"role": role, "parts": list(parts)}
 
@@ -77,20 +77,24 @@ def asked(n: int, messages: list[Json], answer: Json | None, **more: Any) -> Jso
 
 def written(path: Path, *exports: Json) -> Path:
     """A file of exports, one a line."""
-    path.write_text("".join(json.dumps(one) + "\n" for one in exports))
+    path.write_text("".join(json.dumps(export) + "\n" for export in exports))
     return path
 
 
-WHERE = said("user", text("Where is Kyoto?"))
-LOOK = said("assistant", {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"at": "Kyoto"}})
-FOUND = said("tool", {"type": "tool_call_response", "id": "c1", "response": "It is in Japan."})
-JAPAN = said("assistant", {"type": "reasoning", "content": "Easy."}, text("In Japan."))
+WHERE = message_of("user", text("Where is Kyoto?"))
+LOOK = message_of("assistant", {"type": "tool_call", "id": "c1", "name": "look", "arguments": {"at": "Kyoto"}})
+FOUND = message_of("tool", {"type": "tool_call_response", "id": "c1", "response": "It is in Japan."})
+JAPAN = message_of("assistant", {"type": "reasoning", "content": "Easy."}, text("In Japan."))
 
 
 def test_a_conversation_is_read_with_its_tools(tmp_path: Path) -> None:
     """Calls see what their spans name, answers and results keep their pages, turns and usage are as they were."""
     calls = [asked(1, [WHERE], LOOK), asked(2, [WHERE, LOOK, FOUND], JAPAN)]
-    calls.append(asked(3, [WHERE, LOOK, FOUND, JAPAN, said("user", text("Thanks"))], said("assistant", text("Enjoy."))))
+    calls.append(
+        asked(
+            3, [WHERE, LOOK, FOUND, JAPAN, message_of("user", text("Thanks"))], message_of("assistant", text("Enjoy."))
+        )
+    )
     with vmstore.memory_store() as store:
         (session,) = store.import_file(written(tmp_path / "trace.jsonl", *map(export, calls))).sessions
         assert (session.session, session.format, session.fidelity) == ("t1", "otlp", "derived")
@@ -117,11 +121,14 @@ def test_a_request_is_never_given_back_as_recorded(tmp_path: Path) -> None:
 
 def test_a_file_that_grows_adds_to_its_session(tmp_path: Path) -> None:
     """Exports that are appended are new records of the session they belong to; the same again adds none."""
-    one, two = export(asked(1, [WHERE], JAPAN)), export(asked(2, [WHERE, JAPAN, said("user", text("And?"))], JAPAN))
+    first, two = (
+        export(asked(1, [WHERE], JAPAN)),
+        export(asked(2, [WHERE, JAPAN, message_of("user", text("And?"))], JAPAN)),
+    )
     with vmstore.memory_store() as store:
-        assert store.import_file(written(tmp_path / "trace.jsonl", one)).new == 1
-        assert store.import_file(written(tmp_path / "trace.jsonl", one, two)).new == 1
-        assert store.import_file(written(tmp_path / "trace.jsonl", one, two)).new == 0
+        assert store.import_file(written(tmp_path / "trace.jsonl", first)).new == 1
+        assert store.import_file(written(tmp_path / "trace.jsonl", first, two)).new == 1
+        assert store.import_file(written(tmp_path / "trace.jsonl", first, two)).new == 0
         assert len(store.session("t1").calls()) == 2
 
 
@@ -149,8 +156,8 @@ def test_agents_of_a_trace_have_sessions_of_their_own(tmp_path: Path) -> None:
     """A call belongs to the agent it names, or to the next span above that names one."""
     fields = {"gen_ai.operation.name": "invoke_agent"}
     spans = [
-        asked(1, [said("user", text("Plan."))], JAPAN, parentSpanId="s8"),
-        asked(2, [said("user", text("Search."))], JAPAN, parentSpanId="s3"),
+        asked(1, [message_of("user", text("Plan."))], JAPAN, parentSpanId="s8"),
+        asked(2, [message_of("user", text("Search."))], JAPAN, parentSpanId="s3"),
         span(3, {"other": 1}, parentSpanId="s9"),
         span(8, {**fields, "gen_ai.agent.name": "planner"}),
         span(9, {**fields, "gen_ai.agent.name": "searcher"}, parentSpanId="s8"),

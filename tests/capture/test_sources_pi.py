@@ -28,7 +28,7 @@ SEEN = ("role", "content", "toolCallId", "toolName", "isError")
 AT = "2025-01-01T00:00:01Z"
 
 
-def given(draft: Draft) -> Any:
+def message_of(draft: Draft) -> Any:
     return give_message(draft.skeleton, [part.content for part in draft.parts])
 
 
@@ -37,7 +37,7 @@ def user(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "message", "timestamp": AT, "message": {"role": "user", "content": content}, **more}
 
 
-def said(content: list[Any], stop: str = "stop", **more: Any) -> dict[str, Any]:
+def reply_line(content: list[Any], stop: str = "stop", **more: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, "model": "m", "stopReason": stop}
     return {"type": "message", "timestamp": AT, "message": {**message, **more.pop("fields", {})}, **more}
 
@@ -112,16 +112,16 @@ def test_recorded_messages_come_back_equal(session: Track, records: list[Any]) -
             if not seen["content"]:
                 continue
         draft = step.draft if isinstance(step, MessageStep) else step.reply.drafts[0]  # type: ignore[attr-defined]
-        assert given(draft) == seen
+        assert message_of(draft) == seen
         compared += 1
     assert compared == 987 - 13 - 1
 
 
 def test_recorded_compactions_keep_what_pi_kept(session: Track, records: list[Any]) -> None:
     """Both compactions keep from the user message their entry index names."""
-    found = [step for step in session.steps if isinstance(step, SummaryStep)]
-    assert [step.kept_from for step in found] == [293, 551]
-    for step in found:
+    steps = [step for step in session.steps if isinstance(step, SummaryStep)]
+    assert [step.kept_from for step in steps] == [293, 551]
+    for step in steps:
         assert step.kept_from is not None
         kept = list(session.steps)[step.kept_from]
         assert isinstance(kept, MessageStep)
@@ -164,11 +164,11 @@ def test_recorded_results_answer_recorded_calls(session: Track) -> None:
 
 def test_an_aborted_answer_joins_its_words_without_its_calls(tmp_path: Path) -> None:
     """What was said stays in the conversation, the calls that never ran are kept beside it."""
-    record = said([text("let me"), call("c1")], "aborted", fields={"errorMessage": "stopped"})
+    record = reply_line([text("let me"), call("c1")], "aborted", fields={"errorMessage": "stopped"})
     answer = steps(tmp_path, record)[1]
     assert isinstance(answer, CallStep)
     assert answer.joins
-    assert given(answer.reply.drafts[0]) == {"role": "assistant", "content": [text("let me")]}
+    assert message_of(answer.reply.drafts[0]) == {"role": "assistant", "content": [text("let me")]}
     assert answer.reply.error == "stopped"
     assert not answer.reply.final
     assert json.loads(answer.reply.aside or b"")["dropped"] == [call("c1")]
@@ -177,7 +177,7 @@ def test_an_aborted_answer_joins_its_words_without_its_calls(tmp_path: Path) -> 
 def test_an_answer_nothing_is_left_of_joins_nothing(tmp_path: Path) -> None:
     """An empty answer and one of calls that never ran are kept as they stood and join nothing."""
     for content in ([], [call("c1")]):
-        answer = steps(tmp_path, said(content, "aborted"))[1]
+        answer = steps(tmp_path, reply_line(content, "aborted"))[1]
         assert isinstance(answer, CallStep)
         assert not answer.joins
         assert [part.content for part in answer.reply.drafts[0].parts] == [b'{"role":"assistant","content":[]}']
@@ -186,9 +186,14 @@ def test_an_answer_nothing_is_left_of_joins_nothing(tmp_path: Path) -> None:
 def test_an_answer_that_asks_for_a_tool_is_not_final(tmp_path: Path) -> None:
     """Only an answer that ended well and asks for nothing lets the next person's word open a turn."""
     words = [text("a")]
-    ends = [said(words), said([call("c1")], "toolUse"), said(words, "length"), said(words, "error")]
-    found = [step.reply.final for step in steps(tmp_path, *ends) if isinstance(step, CallStep)]
-    assert found == [True, False, True, False]
+    ends = [
+        reply_line(words),
+        reply_line([call("c1")], "toolUse"),
+        reply_line(words, "length"),
+        reply_line(words, "error"),
+    ]
+    actual = [step.reply.final for step in steps(tmp_path, *ends) if isinstance(step, CallStep)]
+    assert actual == [True, False, True, False]
 
 
 def test_a_command_the_person_ran_is_a_text_that_opens_no_turn(tmp_path: Path) -> None:
@@ -211,11 +216,11 @@ def test_a_command_kept_from_the_model_is_a_note(tmp_path: Path) -> None:
 def test_thinking_keeps_its_signature_in_the_skeleton(tmp_path: Path) -> None:
     """A thinking block is a page of its text alone and comes back whole."""
     block = {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig=="}
-    answer = steps(tmp_path, said([block, text("ok")]))[1]
+    answer = steps(tmp_path, reply_line([block, text("ok")]))[1]
     assert isinstance(answer, CallStep)
     (draft,) = answer.reply.drafts
     assert [part.content for part in draft.parts] == [b"hm", b"ok"]
-    assert given(draft)["content"] == [block, text("ok")]
+    assert message_of(draft)["content"] == [block, text("ok")]
 
 
 def test_an_image_is_a_page_of_its_bytes(tmp_path: Path) -> None:
@@ -225,7 +230,7 @@ def test_an_image_is_a_page_of_its_bytes(tmp_path: Path) -> None:
     assert isinstance(say, MessageStep)
     part = say.draft.parts[0]
     assert (part.content, part.modality, part.mime) == (b"\x89PNG\r", Modality.IMAGE, Mime.PNG)
-    assert given(say.draft)["content"] == [block]
+    assert message_of(say.draft)["content"] == [block]
 
 
 def test_a_forged_hole_stays_content(tmp_path: Path) -> None:
@@ -233,7 +238,7 @@ def test_a_forged_hole_stays_content(tmp_path: Path) -> None:
     content = [{"type": "text", "text": "x", "meta": {"\0t": 0}}]
     say = steps(tmp_path, {"type": "message", "message": {"role": "user", "content": content}})[1]
     assert isinstance(say, MessageStep)
-    assert given(say.draft)["content"] == content
+    assert message_of(say.draft)["content"] == content
 
 
 @pytest.mark.parametrize(
@@ -291,10 +296,10 @@ def test_entries_that_name_parents_make_forks(tmp_path: Path) -> None:
     result = reading(
         tmp_path,
         user("a", id="a", parentId=None),
-        said([text("b")], id="b", parentId="a"),
+        reply_line([text("b")], id="b", parentId="a"),
         user("c", id="c", parentId="b"),
         user("d", id="d", parentId="b"),
-        said([text("e")], id="e", parentId="d"),
+        reply_line([text("e")], id="e", parentId="d"),
         user("f", id="f", parentId="d"),
         user("g", id="g", parentId="c"),
     )
@@ -335,15 +340,15 @@ def test_a_setting_between_two_branches_is_passed_through(tmp_path: Path) -> Non
 
 def test_other_messages_of_newer_sessions_are_read(tmp_path: Path) -> None:
     """Branch summaries and custom messages reach the model, but are nobody's word; a name is a title."""
-    found = steps(
+    actual_steps = steps(
         tmp_path,
         {"type": "branch_summary", "summary": "went there", "fromId": "x"},
         {"type": "custom_message", "customType": "hook", "content": "note", "display": True},
         {"type": "session_info", "name": "My session"},
     )
-    branch, custom, info = found[1:]
+    branch, custom, info = actual_steps[1:]
     assert isinstance(branch, MessageStep) and isinstance(custom, MessageStep) and isinstance(info, MetadataStep)
     assert branch.draft.parts[0].type is PageType.SUMMARY
     assert (branch.draft.human, custom.draft.human) == (False, False)
-    assert given(custom.draft) == {"role": "user", "content": "note"}
+    assert message_of(custom.draft) == {"role": "user", "content": "note"}
     assert info.title == "My session"

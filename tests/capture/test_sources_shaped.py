@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.words import answer, ask, lines, message, request, result, said, system, user
+from tests.capture.words import answer, ask, lines, message, model_text, request, result, system, user
 from vmstore.capture.importers.formats import read
 from vmstore.capture.steps import (
     CallStep,
@@ -24,7 +24,7 @@ from vmstore.core.page import Slot
 from vmstore.providers import give_message
 from vmstore.store.store import memory_store
 
-ITEMS = [user("look it up"), ask("c1"), result("c1", "found"), said("done"), user("thanks")]
+ITEMS = [user("look it up"), ask("c1"), result("c1", "found"), model_text("done"), user("thanks")]
 SHAPES = ["responses", "anthropic", "gemini"]
 
 
@@ -40,8 +40,8 @@ def document(path: Path, value: Any) -> ParsedSource:
     return read(file)
 
 
-def steps(found: ParsedSource, track: int = 0) -> list[Step]:
-    return list(found.tracks[track].steps)
+def steps(source: ParsedSource, track: int = 0) -> list[Step]:
+    return list(source.tracks[track].steps)
 
 
 def drafts(step: Step) -> list[Draft]:
@@ -54,7 +54,7 @@ def drafts(step: Step) -> list[Draft]:
     )
 
 
-def given(made: list[Step]) -> list[Any]:
+def messages_of(made: list[Step]) -> list[Any]:
     every = (draft for step in made for draft in drafts(step))
     return [give_message(draft.skeleton, [part.content for part in draft.parts]) for draft in every]
 
@@ -65,11 +65,11 @@ def test_a_list_lines_and_a_body_are_one_conversation(shape: str, tmp_path: Path
     listed = document(tmp_path, talk(shape))
     lined = read(lines(tmp_path / "lines", talk(shape)))
     body = document(tmp_path, {**request([system("Be brief."), *ITEMS], shape, ["look"])})
-    for found in (listed, lined, body):
-        assert (found.format, len(found.tracks), found.tracks[0].key) == (shape, 1, None)
-        made = [step for step in steps(found) if not isinstance(step, MetadataStep)]
+    for source in (listed, lined, body):
+        assert (source.format, len(source.tracks), source.tracks[0].key) == (shape, 1, None)
+        made = [step for step in steps(source) if not isinstance(step, MetadataStep)]
         spoken = [step for step in made if drafts(step)[0].slot is Slot.MESSAGES]
-        assert given(spoken) == talk(shape)
+        assert messages_of(spoken) == talk(shape)
         assert [type(step) for step in spoken] == [MessageStep, CallStep, MessageStep, CallStep, MessageStep]
         answers = [step for step in spoken if isinstance(step, CallStep)]
         assert [step.reply.final for step in answers] == [False, True]
@@ -82,10 +82,10 @@ def test_a_list_lines_and_a_body_are_one_conversation(shape: str, tmp_path: Path
 @pytest.mark.parametrize("shape", SHAPES)
 def test_pairs_are_recorded(shape: str, tmp_path: Path) -> None:
     """A line with request and response is a call whose request comes back equal in every field."""
-    asked = [user("where?"), said("there"), user("and now?")]
+    asked = [user("where?"), model_text("there"), user("and now?")]
     sent = [request(asked[:1], shape, ["look"], temperature=0.5), request(asked, shape, ["look"], temperature=0.5)]
-    replies = [answer(said("there"), shape, tokens=9), answer(said("here"), shape, tokens=12)]
-    records = [{"request": one, "response": other} for one, other in zip(sent, replies, strict=True)]
+    replies = [answer(model_text("there"), shape, tokens=9), answer(model_text("here"), shape, tokens=12)]
+    records = [{"request": first, "response": other} for first, other in zip(sent, replies, strict=True)]
     for n, file in enumerate((lines(tmp_path / "pairs.jsonl", records), tmp_path / "pair.json")):
         if n:
             file.write_text(json.dumps(records[1], indent=1))
@@ -101,9 +101,9 @@ def test_pairs_are_recorded(shape: str, tmp_path: Path) -> None:
 def test_an_answer_as_it_was_given_brings_its_usage(shape: str, tmp_path: Path) -> None:
     """Among messages a whole answer is a call with its usage and its stop."""
     asked = message(user("where?"), shape)
-    found = read(lines(tmp_path / "t", [asked, answer(said("there"), shape, tokens=9)]))
-    assert found.format == shape
-    _, step = steps(found)
+    content = read(lines(tmp_path / "t", [asked, answer(model_text("there"), shape, tokens=9)]))
+    assert content.format == shape
+    _, step = steps(content)
     assert isinstance(step, CallStep) and step.reply.usage.tokens_in == 9 and step.joins
     assert step.reply.stop in ("end_turn", "STOP")
 
@@ -113,8 +113,8 @@ def test_items_of_the_model_in_a_row_are_one_call(tmp_path: Path) -> None:
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
     hosted = {"type": "web_search_call", "id": "ws1", "status": "completed"}
     spoken = [message(item, "responses") for item in ITEMS]
-    found = steps(read(lines(tmp_path / "t", [spoken[0], thought, hosted, *spoken[1:]])))
-    assert [type(step) for step in found] == [
+    actual_steps = steps(read(lines(tmp_path / "t", [spoken[0], thought, hosted, *spoken[1:]])))
+    assert [type(step) for step in actual_steps] == [
         MessageStep,
         CallStep,
         ContinuationStep,
@@ -123,7 +123,7 @@ def test_items_of_the_model_in_a_row_are_one_call(tmp_path: Path) -> None:
         CallStep,
         MessageStep,
     ]
-    assert [step.reply.final for step in found if isinstance(step, CallStep | ContinuationStep)] == [
+    assert [step.reply.final for step in actual_steps if isinstance(step, CallStep | ContinuationStep)] == [
         True,
         True,
         False,
@@ -135,7 +135,7 @@ def test_an_input_with_its_output(tmp_path: Path) -> None:
     """The input comes first, the output is one call with its usage, and it is derived."""
     body = {**request(ITEMS, "responses"), "instructions": "Be brief.", "temperature": 0.1}
     made = steps(
-        document(tmp_path, {**body, **answer(said("bye"), "responses", tokens=40), "created_at": 1_700_000_000})
+        document(tmp_path, {**body, **answer(model_text("bye"), "responses", tokens=40), "created_at": 1_700_000_000})
     )
     assert [type(step) for step in made] == [
         MetadataStep,
@@ -151,17 +151,22 @@ def test_an_input_with_its_output(tmp_path: Path) -> None:
     assert isinstance(last, CallStep) and (last.reply.usage.tokens_in, last.reply.model) == (40, "m")
     assert (last.request, last.at) == (None, 1_700_000_000_000_000)
     assert isinstance(made[0], MetadataStep) and json.loads(made[0].aside)["temperature"] == 0.1
-    assert given(made[1:2]) == ["Be brief."]
+    assert messages_of(made[1:2]) == ["Be brief."]
 
 
 def test_answers_that_name_each_other_are_one_session(tmp_path: Path) -> None:
     """A line goes on with the conversation whose last answer it names; others are a session each."""
-    one = {"id": "r1", **answer(said("one"), "responses"), "instructions": "Be brief."}
-    two = {"id": "r2", "previous_response_id": "r1", **answer(said("two"), "responses"), "instructions": "Be brief."}
-    other = {"id": "r3", "previous_response_id": "r0", **answer(said("three"), "responses")}
-    found = read(lines(tmp_path / "talk", [one, two, other]))
-    assert [(track.name, track.part) for track in found.tracks] == [("talk-1", "1"), ("talk-3", "3")]
-    assert [type(step) for step in steps(found)] == [MetadataStep, MessageStep, CallStep, MetadataStep, CallStep]
+    fields = {"id": "r1", **answer(model_text("one"), "responses"), "instructions": "Be brief."}
+    two = {
+        "id": "r2",
+        "previous_response_id": "r1",
+        **answer(model_text("two"), "responses"),
+        "instructions": "Be brief.",
+    }
+    other = {"id": "r3", "previous_response_id": "r0", **answer(model_text("three"), "responses")}
+    content = read(lines(tmp_path / "talk", [fields, two, other]))
+    assert [(track.name, track.part) for track in content.tracks] == [("talk-1", "1"), ("talk-3", "3")]
+    assert [type(step) for step in steps(content)] == [MetadataStep, MessageStep, CallStep, MetadataStep, CallStep]
     with memory_store() as store:
         store.import_file(tmp_path / "talk")
         context = store.session("talk-1").context(call=2)
@@ -172,7 +177,7 @@ def test_an_input_of_words_is_a_message(tmp_path: Path) -> None:
     """Responses and Gemini take a bare text as what the person said."""
     for body in ({"model": "m", "input": "where?"}, {"model": "m", "contents": "where?"}):
         *_, step = steps(document(tmp_path, body))
-        assert isinstance(step, MessageStep) and step.draft.human and given([step]) == ["where?"]
+        assert isinstance(step, MessageStep) and step.draft.human and messages_of([step]) == ["where?"]
 
 
 def test_the_key_vm_stands_beside_any_message(tmp_path: Path) -> None:
@@ -199,8 +204,8 @@ def test_the_key_vm_stands_beside_any_message(tmp_path: Path) -> None:
 )
 def test_what_is_no_message_is_kept(shape: str, odd: Any, why: str, tmp_path: Path) -> None:
     """A record that is no message of the shape stays as it stands, with the reason."""
-    found = steps(read(lines(tmp_path / "t", [*talk(shape), odd])))
-    assert isinstance(found[-1], UnreadableStep) and found[-1].reason == why and len(found) == 6
+    actual_steps = steps(read(lines(tmp_path / "t", [*talk(shape), odd])))
+    assert isinstance(actual_steps[-1], UnreadableStep) and actual_steps[-1].reason == why and len(actual_steps) == 6
 
 
 @pytest.mark.parametrize(

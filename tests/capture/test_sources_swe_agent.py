@@ -19,7 +19,7 @@ SYSTEM = {"role": "system", "content": "you fix bugs", "agent": "main"}
 TASK = {"role": "user", "content": "fix it", "agent": "main"}
 
 
-def given(draft: Draft) -> Any:
+def message_of(draft: Draft) -> Any:
     return give_message(draft.skeleton, [part.content for part in draft.parts])
 
 
@@ -49,11 +49,11 @@ def test_the_oracle_of_thirteen_calls_is_exact(data: Path) -> None:
     assert len(answers) == 13
     for step, expected, done in zip(answers, sent, trajectory, strict=True):
         assert step.request is not None
-        assert [given(draft) for draft in step.request] == [
+        assert [message_of(draft) for draft in step.request] == [
             {key: message[key] for key in COMPARED if key in message} for message in expected
         ]
         (reply,) = step.reply.drafts
-        assert given(reply) == {k: v for k, v in done["messages"][len(expected)].items() if k in COMPARED}
+        assert message_of(reply) == {k: v for k, v in done["messages"][len(expected)].items() if k in COMPARED}
     assert [step.reply.final for step in answers] == [False] * 12 + [True]
 
 
@@ -99,7 +99,7 @@ def test_recorded_histories_are_derived(data: Path, name: str, calls: int, other
     assert all(step.request is None for step in answers)
     for step, message in zip(steps, history, strict=True):
         draft = step.reply.drafts[0] if isinstance(step, CallStep) else step.draft  # type: ignore[attr-defined]
-        assert given(draft) == {key: message[key] for key in COMPARED if key in message}
+        assert message_of(draft) == {key: message[key] for key in COMPARED if key in message}
         assert json.loads(draft.aside or b"") == {k: v for k, v in message.items() if k not in COMPARED}
     assert [n for n, s in enumerate(steps) if isinstance(s, MessageStep) and s.draft.human] == [1]
     assert [step.reply.final for step in answers] == [False] * (calls - 1) + [True]
@@ -107,8 +107,8 @@ def test_recorded_histories_are_derived(data: Path, name: str, calls: int, other
 
 def test_an_observation_is_an_artifact_and_nobody_speaks_it(tmp_path: Path) -> None:
     """A user message after an answer is what the action printed."""
-    found = steps(tmp_path, {"history": [SYSTEM, TASK, answer("look"), observed("a.py"), answer("done", "")]})
-    task, seen = found[1], found[3]
+    actual_steps = steps(tmp_path, {"history": [SYSTEM, TASK, answer("look"), observed("a.py"), answer("done", "")]})
+    task, seen = actual_steps[1], actual_steps[3]
     assert isinstance(task, MessageStep) and isinstance(seen, MessageStep)
     assert (task.draft.human, task.draft.parts[0].type) == (True, PageType.TRANSCRIPT)
     assert (seen.draft.human, seen.draft.parts[0].type) == (False, PageType.ARTIFACT)
@@ -116,23 +116,28 @@ def test_an_observation_is_an_artifact_and_nobody_speaks_it(tmp_path: Path) -> N
 
 def test_only_the_first_message_before_any_answer_is_the_task(tmp_path: Path) -> None:
     """What the program adds to the task before the first answer is nobody's word."""
-    found = steps(tmp_path, {"history": [SYSTEM, TASK, observed("a hint"), answer("go")]})
-    assert [step.draft.human for step in found if isinstance(step, MessageStep)] == [False, True, False]
+    actual_steps = steps(tmp_path, {"history": [SYSTEM, TASK, observed("a hint"), answer("go")]})
+    assert [step.draft.human for step in actual_steps if isinstance(step, MessageStep)] == [False, True, False]
 
 
 def test_an_answer_without_an_action_is_final(tmp_path: Path) -> None:
     """Only what asks for nothing, or submits at the very end, ends the turn."""
     history = [TASK, answer("a", "submit"), answer("b", "ls"), answer("c", ""), answer("d", "submit now")]
-    found = [step.reply.final for step in steps(tmp_path, {"history": history}) if isinstance(step, CallStep)]
-    assert found == [False, False, True, True]
+    actual = [step.reply.final for step in steps(tmp_path, {"history": history}) if isinstance(step, CallStep)]
+    assert actual == [False, False, True, True]
 
 
 def test_a_demonstration_is_no_call_and_no_person(tmp_path: Path) -> None:
     """Messages marked as a demonstration are shown to the model; the task after them is the person's."""
     demo = [{**TASK, "is_demo": True}, {**answer("see"), "is_demo": True}]
-    found = steps(tmp_path, {"history": [SYSTEM, *demo, TASK, answer("go")]})
-    assert [type(step) for step in found] == [MessageStep, MessageStep, MessageStep, MessageStep, CallStep]
-    assert [step.draft.human for step in found[:4] if isinstance(step, MessageStep)] == [False, False, False, True]
+    actual_steps = steps(tmp_path, {"history": [SYSTEM, *demo, TASK, answer("go")]})
+    assert [type(step) for step in actual_steps] == [MessageStep, MessageStep, MessageStep, MessageStep, CallStep]
+    assert [step.draft.human for step in actual_steps[:4] if isinstance(step, MessageStep)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_query_is_its_own_steps_request(tmp_path: Path) -> None:
@@ -144,15 +149,15 @@ def test_a_query_is_its_own_steps_request(tmp_path: Path) -> None:
         {"query": queries[1], "response": "two", "action": "submit", "observation": "bye"},
     ]
     history = [*queries[1], second, observed("bye")]
-    found = steps(tmp_path, {"trajectory": trajectory, "history": history})
-    assert [type(step) for step in found] == [CallStep, MessageStep, CallStep, MessageStep]
-    for step, query, said in zip(found[::2], queries, (first, second), strict=True):
+    actual_steps = steps(tmp_path, {"trajectory": trajectory, "history": history})
+    assert [type(step) for step in actual_steps] == [CallStep, MessageStep, CallStep, MessageStep]
+    for step, query, case in zip(actual_steps[::2], queries, (first, second), strict=True):
         assert isinstance(step, CallStep) and step.request is not None
-        assert [given(d)["content"] for d in step.request] == [m["content"] for m in query]
-        assert given(step.reply.drafts[0])["content"] == said["content"]
-    assert isinstance(found[0], CallStep) and isinstance(found[2], CallStep)
-    assert json.loads(found[0].reply.aside or b"") == {"action": "ls", "state": {"dir": "/"}}
-    assert (found[0].reply.final, found[2].reply.final) == (False, True)
+        assert [message_of(d)["content"] for d in step.request] == [m["content"] for m in query]
+        assert message_of(step.reply.drafts[0])["content"] == case["content"]
+    assert isinstance(actual_steps[0], CallStep) and isinstance(actual_steps[2], CallStep)
+    assert json.loads(actual_steps[0].reply.aside or b"") == {"action": "ls", "state": {"dir": "/"}}
+    assert (actual_steps[0].reply.final, actual_steps[2].reply.final) == (False, True)
 
 
 def test_a_trajectory_alone_is_told_from_its_responses(tmp_path: Path) -> None:
@@ -161,9 +166,9 @@ def test_a_trajectory_alone_is_told_from_its_responses(tmp_path: Path) -> None:
         {"response": "one", "action": "ls", "observation": "out"},
         {"response": "two", "action": ""},
     ]
-    found = steps(tmp_path, {"trajectory": trajectory})
-    assert [type(step) for step in found] == [CallStep, MessageStep, CallStep]
-    say = found[1]
+    actual_steps = steps(tmp_path, {"trajectory": trajectory})
+    assert [type(step) for step in actual_steps] == [CallStep, MessageStep, CallStep]
+    say = actual_steps[1]
     assert isinstance(say, MessageStep)
     assert (say.draft.role, say.draft.human) == (Role.USER, False)
 

@@ -61,8 +61,8 @@ CHAT_SAID = {
 }
 
 
-def delta(index: int, kind: str, **said: str) -> dict[str, Any]:
-    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **said}}
+def delta(index: int, kind: str, **text: str) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **text}}
 
 
 def begin(index: int, **block: Any) -> dict[str, Any]:
@@ -139,8 +139,8 @@ BEGUN = {
 USAGE = {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8}, "output_tokens": 3}
 
 
-def event(kind: str, index: int | None = None, **said: Any) -> dict[str, Any]:
-    return {"type": f"response.{kind}", **({} if index is None else {"output_index": index}), **said}
+def event(kind: str, index: int | None = None, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", **({} if index is None else {"output_index": index}), **fields}
 
 
 RESPONSES = [
@@ -193,7 +193,7 @@ SAID: dict[Shape, list[Any]] = {
 ENDS = {Shape.CHAT: 2, Shape.RESPONSES: 1, Shape.ANTHROPIC: 2, Shape.GEMINI: 1}  # parts from the end mark on
 
 
-def said(reply: ReplyDraft) -> list[Any]:
+def messages_of(reply: ReplyDraft) -> list[Any]:
     return [give_message(d.skeleton, [part.content for part in d.parts]) for d in reply.drafts]
 
 
@@ -202,17 +202,17 @@ def test_a_stream_adds_up_to_its_answer(shape: Shape) -> None:
     """The parts of a stream are one answer, as if it had come at once, and stay as they were."""
     parts = copy.deepcopy(STREAMS[shape])
     reply = take_reply(shape, parts)
-    assert said(reply) == SAID[shape]
+    assert messages_of(reply) == SAID[shape]
     assert (reply.status, reply.final) == (Status.OK, False)
     assert reply.usage == TokenUsage(tokens_in=10, tokens_cached=8, tokens_out=3)
     assert parts == STREAMS[shape]
 
 
-@pytest.mark.parametrize("told", Shape)
+@pytest.mark.parametrize("other_shape", Shape)
 @pytest.mark.parametrize("shape", Shape)
-def test_a_stream_tells_its_own_shape(shape: Shape, told: Shape) -> None:
+def test_a_stream_tells_its_own_shape(shape: Shape, other_shape: Shape) -> None:
     """A stream is read by what its parts are, whatever the request was taken for."""
-    assert take_reply(told, STREAMS[shape]) == take_reply(shape, STREAMS[shape])
+    assert take_reply(other_shape, STREAMS[shape]) == take_reply(shape, STREAMS[shape])
 
 
 @pytest.mark.parametrize("shape", Shape)
@@ -230,7 +230,7 @@ def test_a_stream_cut_anywhere_is_aborted(shape: Shape) -> None:
 
 def test_a_tool_input_cut_short_keeps_its_text() -> None:
     """A tool's half input is kept as the text it got to."""
-    (message,) = said(take_reply(Shape.ANTHROPIC, ANTHROPIC[:14]))
+    (message,) = messages_of(take_reply(Shape.ANTHROPIC, ANTHROPIC[:14]))
     assert message["content"][-1]["input"] == '{"at":'
 
 
@@ -241,7 +241,7 @@ def test_deltas_alone_tell_the_items() -> None:
     texts = [part.content for draft in reply.drafts[:2] for part in draft.parts]
     assert texts == [b"hm", b"Let me look."]
     assert reply.drafts[2].parts[0].call_id == "c1"
-    assert said(reply)[2] == ITEMS[2]
+    assert messages_of(reply)[2] == ITEMS[2]
 
 
 @pytest.mark.parametrize("shape", Shape)
@@ -275,14 +275,14 @@ def test_parallel_calls_under_one_index_stay_apart() -> None:
     bare = [{k: v for k, v in p.items() if k != "index"} for p in pieces]
     for calls in (pieces, bare):
         parts = [*(chunk({"tool_calls": [p]}) for p in calls), chunk({}, "tool_calls")]
-        (message,) = said(take_reply(Shape.CHAT, parts))
+        (message,) = messages_of(take_reply(Shape.CHAT, parts))
         assert [c["id"] for c in message["tool_calls"]] == ["c0", "c1"]
 
 
 def test_a_name_said_twice_is_one_name() -> None:
     """A provider that repeats id and name in each piece does not double them."""
     piece_ = {"index": 0, "id": "c0", "type": "function", "function": {"name": "look", "arguments": "1"}}
-    (message,) = said(take_reply(Shape.CHAT, [chunk({"tool_calls": [piece_]}), chunk({"tool_calls": [piece_]})]))
+    (message,) = messages_of(take_reply(Shape.CHAT, [chunk({"tool_calls": [piece_]}), chunk({"tool_calls": [piece_]})]))
     assert message["tool_calls"] == [{"id": "c0", "type": "function", "function": {"name": "look", "arguments": "11"}}]
 
 

@@ -167,12 +167,12 @@ def test_a_session_is_named_by_a_block() -> None:
         recorder = ask.recorder
 
         async def both() -> None:
-            async def one(name: str) -> None:
+            async def converse(name: str) -> None:
                 with recorder.conversation(name):
                     await asyncio.sleep(0)
                     await asyncio.to_thread(ask, name)
 
-            await asyncio.gather(one("x"), one("y"))
+            await asyncio.gather(converse("x"), converse("y"))
 
         asyncio.run(both())
         ask("outside")
@@ -183,8 +183,8 @@ def test_a_session_is_named_by_a_block() -> None:
         with refused("not-a-name", InputError), recorder.conversation(""):
             pass
         assert recorder.flush(5)
-    said = sorted((entry[0], entry[1]["messages"][0]["content"]) for entry in store.log)
-    assert said == [("outer", "outside"), ("outer", "thread"), ("x", "x"), ("y", "y")]
+    rows = sorted((entry[0], entry[1]["messages"][0]["content"]) for entry in store.log)
+    assert rows == [("outer", "outside"), ("outer", "thread"), ("x", "x"), ("y", "y")]
 
 
 def test_without_a_name_each_conversation_has_its_session(tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_frames_of_amazon_are_read() -> None:
 def test_compressed_bytes_are_read() -> None:
     """What passed by compressed is read as the HTTP library does, cut short or not."""
     packed = gzip.compress(b'data: {"a":1}\n\n' * 100)
-    held = ResponseBody(200, EVENT_STREAM, "gzip", packed, None, httpx2.Response)
-    assert answer_of(held) == [{"a": 1}] * 100
+    body = ResponseBody(200, EVENT_STREAM, "gzip", packed, None, httpx2.Response)
+    assert answer_of(body) == [{"a": 1}] * 100
     cut = ResponseBody(200, EVENT_STREAM, "gzip", packed[:-12], ConnectionError("reset"), httpx2.Response)
     assert isinstance(answer_of(cut)[-1], ConnectionError)
     assert "cannot be decoded as gzip" in str(

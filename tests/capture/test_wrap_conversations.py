@@ -33,9 +33,9 @@ class Talks:
         return self.ask({"messages": list(messages), **fields}, answer)
 
     def ask(self, request: Json, answer: Any) -> int:
-        found, asked = self.conversations.of(request)
-        self.conversations.note(found, asked, answer)
-        return int(found.name)
+        actual, asked = self.conversations.of(request)
+        self.conversations.note(actual, asked, answer)
+        return int(actual.name)
 
 
 KYOTO = [user("Where is Kyoto?"), model("In Japan.")]
@@ -46,16 +46,16 @@ def test_a_request_goes_on_where_the_last_one_ended() -> None:
     talks = Talks()
     for turn in range(3):
         for n in range(5):
-            said = [user(f"question {n}"), *(message for t in range(turn) for message in (model("a"), user(f"{t}")))]
-            assert talks(*said, answer="a") == n + 1
+            items = [user(f"question {n}"), *(message for t in range(turn) for message in (model("a"), user(f"{t}")))]
+            assert talks(*items, answer="a") == n + 1
 
 
 def test_instructions_may_change() -> None:
     """What the agent is told to be is no part of what its conversation begins with: it often holds the time."""
     talks = Talks()
     for turn in range(3):
-        said = [*KYOTO, user("a"), model("b"), user("c")][: 2 * turn + 1]
-        assert talks({"role": "system", "content": f"It is {turn} o'clock."}, *said) == 1
+        items = [*KYOTO, user("a"), model("b"), user("c")][: 2 * turn + 1]
+        assert talks({"role": "system", "content": f"It is {turn} o'clock."}, *items) == 1
 
 
 def test_another_first_question_is_another_conversation() -> None:
@@ -129,14 +129,14 @@ def test_all_shapes_are_told_apart() -> None:
     """Contents, messages beside a system prompt and input items are compared alike."""
     talks = Talks()
     part = {"role": "user", "parts": [{"text": "hi"}]}
-    said = {"role": "model", "parts": [{"text": "Hello"}]}
-    answer = {"candidates": [{"content": said, "finishReason": "STOP"}]}
+    fields = {"role": "model", "parts": [{"text": "Hello"}]}
+    answer = {"candidates": [{"content": fields, "finishReason": "STOP"}]}
     assert talks.ask({"contents": [part]}, answer) == 1
-    assert talks.ask({"contents": [part, said, part]}, answer) == 1
-    told = {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}
-    message = {"type": "message", "stop_reason": "end_turn", **told}
+    assert talks.ask({"contents": [part, fields, part]}, answer) == 1
+    other_fields = {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]}
+    message = {"type": "message", "stop_reason": "end_turn", **other_fields}
     assert talks.ask({"system": "a", "max_tokens": 9, "messages": [user("hi")]}, message) == 2
-    assert talks.ask({"system": "b", "max_tokens": 9, "messages": [user("hi"), told, user("b")]}, message) == 2
+    assert talks.ask({"system": "b", "max_tokens": 9, "messages": [user("hi"), other_fields, user("b")]}, message) == 2
     item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]}
     assert talks.ask({"input": "ho"}, {"object": "response", "output": [item], "status": "completed"}) == 3
     assert talks.ask({"input": [user("x"), {"half": "\ud83d"}, {"big": 10**30}]}, None) == 4
@@ -150,8 +150,8 @@ def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         talks(user(f"{n}"), model("a"), user("b"))
         if n:
             assert talks(user("0"), model("a"), user("b"), *[user("x")] * n) == 1
-    held = talks.conversations
-    assert len(held._open) == 10
-    assert len(held._by_opener) == 10
-    assert len(held._by_end) <= 10
-    assert not held._by_id
+    conversations = talks.conversations
+    assert len(conversations._open) == 10
+    assert len(conversations._by_opener) == 10
+    assert len(conversations._by_end) <= 10
+    assert not conversations._by_id

@@ -47,10 +47,10 @@ def test_a_call_that_can_never_be_recorded_is_a_gap_in_its_place() -> None:
     """What the store refuses for good is a gap at once, with the reason, between the calls around it."""
     store = Store()
 
-    def refuse(session: str, request: Any, response: Any, **told: Any) -> None:
+    def refuse(session: str, request: Any, response: Any, **fields: Any) -> None:
         if request["messages"][0]["content"] == "b":
             raise InputError("holds a secret")
-        Store.record(store, session, request, response, **told)
+        Store.record(store, session, request, response, **fields)
 
     store.record = refuse  # type: ignore[method-assign]
     with client(store) as ask:
@@ -109,8 +109,8 @@ def test_a_write_that_came_through_though_it_failed_is_not_written_twice(tmp_pat
         fails = [StoreError("whether the commit is there is not known")]
 
         class Doubtful:
-            def record(self, *given: Any, **told: Any) -> Any:
-                written = real.record(*given, **told)
+            def record(self, *arguments: Any, **fields: Any) -> Any:
+                written = real.record(*arguments, **fields)
                 if fails:
                     raise fails.pop()
                 return written

@@ -32,7 +32,7 @@ def user(text: str) -> Item:
     return ("user", text)
 
 
-def said(text: str) -> Item:
+def model_text(text: str) -> Item:
     """The model's message."""
     return ("said", text)
 
@@ -51,15 +51,15 @@ def request(items: Iterable[Item], shape: str = "chat", tools: Sequence[str] = (
     """The request that puts a conversation to a model."""
     items = list(items)
     body: dict[str, Any] = {"model": "m", **({"tools": _tools(shape, tools)} if tools else {}), **more}
-    told = "\n".join(item[1] for item in items if item[0] == "system")
+    text = "\n".join(item[1] for item in items if item[0] == "system")
     if shape == "chat":
         return {**body, "messages": [message(item) for item in items]}
     spoken = [message(item, shape) for item in items if item[0] != "system"]
     if shape == "responses":
-        return {**body, **({"instructions": told} if told else {}), "input": spoken}
+        return {**body, **({"instructions": text} if text else {}), "input": spoken}
     if shape == "anthropic":
-        return {**body, "max_tokens": 100, **({"system": told} if told else {}), "messages": spoken}
-    head = {"systemInstruction": {"parts": [{"text": told}]}} if told else {}
+        return {**body, "max_tokens": 100, **({"system": text} if text else {}), "messages": spoken}
+    head = {"systemInstruction": {"parts": [{"text": text}]}} if text else {}
     return {**body, **head, "contents": spoken}
 
 

@@ -87,8 +87,8 @@ def test_the_published_roots_are_met(count: int) -> None:
     """The tree over the first n published entries has the published root, built at once or by appending."""
     leaves = entries(count)
     grown = Tree()
-    for one in leaves:
-        grown.replace(len(grown), [one])
+    for item in leaves:
+        grown.replace(len(grown), [item])
     assert Tree(leaves).root.hex() == grown.root.hex() == reference(leaves).hex() == ROOTS[count]
 
 
@@ -165,32 +165,32 @@ def test_the_published_ways_are_met(index: int, size: int) -> None:
 def test_the_published_growths_are_met(before: int, after: int) -> None:
     """The proof that one published tree grew into another is the published one, and holds."""
     proof = Tree(entries(after)).growth(before)
-    assert [one.hex() for one in proof] == GROWTHS[before, after]
+    assert [item.hex() for item in proof] == GROWTHS[before, after]
     assert grew(before, bytes.fromhex(ROOTS[before]), after, bytes.fromhex(ROOTS[after]), proof)
 
 
-def told(count: int) -> list[bytes]:
+def leaf_contents(count: int) -> list[bytes]:
     """What leaves are made of."""
     return [struct.pack(">I", number) for number in range(count)]
 
 
 def hashed(content: list[bytes]) -> list[bytes]:
     """The leaves of what they are made of."""
-    return [hashlib.sha256(b"\0" + one).digest() for one in content]
+    return [hashlib.sha256(b"\0" + item).digest() for item in content]
 
 
 @pytest.mark.parametrize("size", range(1, 34))
 def test_every_way_leads_to_the_root_and_to_no_other_place(size: int) -> None:
     """From every leaf its way leads to the root, and from any other place, in any near size, it does not."""
-    content = told(size)
+    content = leaf_contents(size)
     tree = Tree(hashed(content))
-    for index, one in enumerate(content):
+    for index, item in enumerate(content):
         way = [beside.hex() for beside in tree.way(index)]
-        assert climb(one, size, index, way) == tree.root
+        assert climb(item, size, index, way) == tree.root
         others = [(other, size) for other in range(size) if other != index] + [(index, 4 * size + 1)]
         for place, count in others:
             with pytest.raises(ValueError):
-                assert climb(one, count, place, way) == tree.root or _refuse()
+                assert climb(item, count, place, way) == tree.root or _refuse()
 
 
 def _refuse() -> bool:
@@ -201,7 +201,7 @@ def _refuse() -> bool:
 def test_every_growth_holds_and_no_other(size: int) -> None:
     """From every earlier size the proof of growth holds; with a hash flipped, cut, added or of another size it does
     not."""
-    leaves = hashed(told(size))
+    leaves = hashed(leaf_contents(size))
     tree = Tree(leaves)
     for before in range(1, size + 1):
         root, proof = reference(leaves[:before]), tree.growth(before)
@@ -223,8 +223,8 @@ def test_a_growing_root_is_the_trees(leaves: list[bytes]) -> None:
     """The root that forgets its leaves is at every size that of the tree over them."""
     growing = Growing()
     assert (growing.root, growing.size) == (EMPTY, 0)
-    for size, one in enumerate(leaves, 1):
-        growing.add(one)
+    for size, item in enumerate(leaves, 1):
+        growing.add(item)
         assert (growing.root, growing.size) == (reference(leaves[:size]), size)
 
 

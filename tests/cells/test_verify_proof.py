@@ -67,19 +67,19 @@ def proven(tmp_path_factory: pytest.TempPathFactory) -> Proven:
         vmstore.seal(store, key, clock=ManualClock(1_700_000_001_000_000))
         session = store.session("long")
         page = session.context(call=1).page_ids[517]
-        told = session.prove(page, call=1)
-        assert told.content is not None, "the page has content"
-        return Proven(told.proof, key.public, told.content)
+        proof = session.prove(page, call=1)
+        assert proof.content is not None, "the page has content"
+        return Proven(proof.proof, key.public, proof.content)
 
 
 @pytest.mark.parametrize(("public", "message", "signature"), PUBLISHED)
 def test_the_published_signatures_hold(public: str, message: str, signature: str) -> None:
     """The signatures of RFC 8032 hold, and with any one of their bytes flipped they do not."""
-    key, said, sign = bytes.fromhex(public), bytes.fromhex(message), bytes.fromhex(signature)
-    assert signed(key, said, sign)
+    key, fromhex, sign = bytes.fromhex(public), bytes.fromhex(message), bytes.fromhex(signature)
+    assert signed(key, fromhex, sign)
     for at in range(64):
-        assert not signed(key, said, sign[:at] + bytes([sign[at] ^ 1]) + sign[at + 1 :])
-    assert not signed(key, said + b"x", sign)
+        assert not signed(key, fromhex, sign[:at] + bytes([sign[at] ^ 1]) + sign[at + 1 :])
+    assert not signed(key, fromhex + b"x", sign)
 
 
 @settings(max_examples=30)
@@ -122,8 +122,8 @@ def test_bytes_are_written_in_one_way(text: str) -> None:
 
 def test_a_proof_holds_and_is_small(proven: Proven) -> None:
     """A proof of a page in a context of a thousand says what it proves, in under 4 KB."""
-    told = check(proven.proof, proven.public, proven.content)
-    assert "version 1, level 0" in told and "recorded context of call 1" in told and "with this content" in told
+    value = check(proven.proof, proven.public, proven.content)
+    assert "version 1, level 0" in value and "recorded context of call 1" in value and "with this content" in value
     assert "with this content" not in check(proven.proof, proven.public)
     assert len(proven.proof) < 4096
     assert proven.content[16:] == b"message 517"
@@ -131,12 +131,12 @@ def test_a_proof_holds_and_is_small(proven: Proven) -> None:
 
 def test_a_proof_stays_small(proven: Proven) -> None:
     """With ways as long as a thousand pages, a million commits and ten thousand sessions make them it is under 4 KB."""
-    told = json.loads(proven.proof)
+    document = json.loads(proven.proof)
     for part, high, numbers in ((1, 10, (1,)), (2, 20, (0,)), (3, 14, (1, 2))):
-        told[part][-1] = ["ab" * 32] * high
+        document[part][-1] = ["ab" * 32] * high
         for number in (*numbers, -2):
-            told[part][number] = 10**7
-    assert 3500 < len(json.dumps(told, separators=(",", ":"))) < 4096
+            document[part][number] = 10**7
+    assert 3500 < len(json.dumps(document, separators=(",", ":"))) < 4096
 
 
 def test_every_byte_of_a_proof_counts(proven: Proven) -> None:
@@ -163,14 +163,14 @@ def test_a_proof_from_the_demo_holds_and_no_altered_one(tmp_path: Path) -> None:
         (info,) = store.sessions()
         session = store.session(info.session)
         page = session.context(call=info.calls).page_ids[-1]
-        told = session.prove(page, call=info.calls)
-    (tmp_path / "proof").write_bytes(told.proof)
+        proof = session.prove(page, call=info.calls)
+    (tmp_path / "proof").write_bytes(proof.proof)
     done = run(tmp_path, str(tmp_path / "proof"), str(tmp_path / "key.pub"))
-    assert (done.returncode, done.stdout) == (0, f"proven: {told.says}\n")
-    assert "in the derived context" in told.says
-    for at in spread(len(told.proof)):
+    assert (done.returncode, done.stdout) == (0, f"proven: {proof.says}\n")
+    assert "in the derived context" in proof.says
+    for at in spread(len(proof.proof)):
         with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
-            check(told.proof[:at] + bytes([told.proof[at] ^ 1]) + told.proof[at + 1 :], key.public)
+            check(proof.proof[:at] + bytes([proof.proof[at] ^ 1]) + proof.proof[at + 1 :], key.public)
 
 
 def test_every_byte_of_the_content_counts(proven: Proven) -> None:
@@ -197,36 +197,36 @@ def test_another_key_proves_nothing(proven: Proven) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: [*told, 1],
-        lambda told: [*told[:1], [*told[1], 1], *told[2:]],
-        lambda told: [*told[:4], told[4] + [1]],
-        lambda told: ["vmstore proof 2", *told[1:]],
-        lambda told: [*told[:1], [*told[1][:6], told[1][6] + ["00" * 32]], *told[2:]],
-        lambda told: [*told[:1], [*told[1][:6], told[1][6][:-1]], *told[2:]],
-        lambda told: [*told[:1], [*told[1][:5], -1, told[1][6]], *told[2:]],
-        lambda told: [*told[:1], [told[1][0].upper(), *told[1][1:]], *told[2:]],
-        lambda told: [*told[:2], [*told[2][:3], False, *told[2][4:]], *told[3:]],
-        lambda told: [*told[:2], [float(told[2][0]), *told[2][1:]], *told[3:]],
-        lambda told: {"proof": told},
-        lambda told: None,
+        lambda value: [*value, 1],
+        lambda row: [*row[:1], [*row[1], 1], *row[2:]],
+        lambda row: [*row[:4], row[4] + [1]],
+        lambda row: ["vmstore proof 2", *row[1:]],
+        lambda row: [*row[:1], [*row[1][:6], row[1][6] + ["00" * 32]], *row[2:]],
+        lambda row: [*row[:1], [*row[1][:6], row[1][6][:-1]], *row[2:]],
+        lambda row: [*row[:1], [*row[1][:5], -1, row[1][6]], *row[2:]],
+        lambda row: [*row[:1], [row[1][0].upper(), *row[1][1:]], *row[2:]],
+        lambda row: [*row[:2], [*row[2][:3], False, *row[2][4:]], *row[3:]],
+        lambda row: [*row[:2], [float(row[2][0]), *row[2][1:]], *row[3:]],
+        lambda value: {"proof": value},
+        lambda value: None,
     ],
 )
 def test_what_is_said_beside_is_refused(proven: Proven, change: object) -> None:
     """A proof with something more, less or otherwise written is refused, however well the rest holds."""
-    told = json.loads(proven.proof)
+    document = json.loads(proven.proof)
     assert callable(change)
     with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
-        check(json.dumps(change(told), separators=(",", ":")).encode() + b"\n", proven.public)
+        check(json.dumps(change(document), separators=(",", ":")).encode() + b"\n", proven.public)
 
 
 @pytest.mark.parametrize("word", [True, False])
 @pytest.mark.parametrize(("part", "number"), [(1, 1), (1, 3), (2, 3), (4, 1)])
 def test_a_truth_value_is_no_number(proven: Proven, word: bool, part: int, number: int) -> None:
     """True where 1 stood would be signed alike, so a proof that says true or false anywhere is refused by its bytes."""
-    told = json.loads(proven.proof)
-    told[part][number] = word
+    document = json.loads(proven.proof)
+    document[part][number] = word
     with pytest.raises(ValueError, match="not as they were written"):
-        check(json.dumps(told, separators=(",", ":")).encode() + b"\n", proven.public)
+        check(json.dumps(document, separators=(",", ":")).encode() + b"\n", proven.public)
 
 
 def test_a_place_in_a_tree_of_one_is_a_whole_number(tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ def test_a_place_in_a_tree_of_one_is_a_whole_number(tmp_path: Path) -> None:
     assert check(proof, key.public)
     for part, place in ((1, 5), (3, 4)):
         for other in (0.0, -0.0):
-            told = json.loads(proof)
-            assert told[part][place] == 0
-            told[part][place] = other
+            document = json.loads(proof)
+            assert document[part][place] == 0
+            document[part][place] = other
             with pytest.raises(ValueError, match="not as they were written"):
-                check(json.dumps(told, separators=(",", ":")).encode() + b"\n", key.public)
+                check(json.dumps(document, separators=(",", ":")).encode() + b"\n", key.public)
 
 
 def test_a_proof_is_written_in_one_way(proven: Proven) -> None:
@@ -273,10 +273,10 @@ def test_it_says_what_was_proven_and_no_more(
     proven: Proven, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The sentence names page, session, version, level, commitment, call, both times, and content if it was read."""
-    told = json.loads(proven.proof)
+    body = json.loads(proven.proof)
     says = (
-        f"page p{told[1][1]} of session {told[1][0]}, version 1, level 0, commitment {told[1][4]}, was in the recorded "
-        f"context of call 1 of session {told[3][0]} at 2023-11-14 22:13:20.000125+00:00, "
+        f"page p{body[1][1]} of session {body[1][0]}, version 1, level 0, commitment {body[1][4]}, was in the recorded "
+        f"context of call 1 of session {body[3][0]} at 2023-11-14 22:13:20.000125+00:00, "
         "sealed at 2023-11-14 22:13:21+00:00"
     )
     (tmp_path / "proof").write_bytes(proven.proof)

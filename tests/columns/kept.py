@@ -15,7 +15,7 @@ from vmstore.views.reads.page_table import page_table
 
 def segments(path: Path) -> list[Path]:
     """The folders of a store's segments."""
-    return [one.path for one in found_in(path / "default" / "columns")]
+    return [item.path for item in found_in(path / "default" / "columns")]
 
 
 def cut(path: Path) -> None:

@@ -54,9 +54,9 @@ def rows(columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def same(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
+def same(columns: dict[str, Columns], other: dict[str, Columns]) -> bool:
     """Whether two sets of tables hold the same rows."""
-    return all(np.array_equal(one[table][name], other[table][name]) for table in one for name in one[table])
+    return all(np.array_equal(columns[table][name], other[table][name]) for table in columns for name in columns[table])
 
 
 def tables(cut: SegmentWriter) -> dict[str, Columns]:
@@ -66,9 +66,9 @@ def tables(cut: SegmentWriter) -> dict[str, Columns]:
 
 def joined(parts: list[SegmentWriter]) -> dict[str, Columns]:
     """The tables of several cuts, one after the other."""
-    found = [tables(part) for part in parts]
+    columns = [tables(part) for part in parts]
     return {
-        name: {column: np.concatenate([table[name][column] for table in found]) for column in found[0][name]}
+        name: {column: np.concatenate([table[name][column] for table in columns]) for column in columns[0][name]}
         for name in TABLES
     }
 
@@ -80,9 +80,9 @@ def table_at(shelf: Segments, asked: dict[int, int]) -> PageTable:
     return page_table(shelf, shelf.log.ordinal, lanes, names)
 
 
-def told(table: PageTable) -> dict[int, list[tuple[int, ...]]]:
+def rows_by_session(table: PageTable) -> dict[int, list[tuple[int, ...]]]:
     """The rows of a page table by session key."""
-    found: dict[int, list[tuple[int, ...]]] = {}
+    fields: dict[int, list[tuple[int, ...]]] = {}
     for name, *row in table.rows():
-        found.setdefault(int(name), []).append(tuple(row))
-    return found
+        fields.setdefault(int(name), []).append(tuple(row))
+    return fields

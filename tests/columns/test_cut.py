@@ -27,9 +27,9 @@ from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import moment_at
 
 
-def told(log: MemoryLog) -> list[dict[str, Any]]:
+def mutation_rows(log: MemoryLog) -> list[dict[str, Any]]:
     """The rows of mutations, read one by one."""
-    views, found = views_of(log), []
+    views, actual_rows = views_of(log), []
     for commit in log.tail(0, 10_000):
         lane = Branch(views.db, commit.session)
         for position, mutation in enumerate(m.decode(commit.body), commit.first):
@@ -43,20 +43,20 @@ def told(log: MemoryLog) -> list[dict[str, Any]]:
                     row |= {"page": position, "version": 1, "level": 0}
                 case m.Update():
                     row["level"] = 0
-            found.append(row)
-    return found
+            actual_rows.append(row)
+    return actual_rows
 
 
 def moves(log: MemoryLog) -> list[tuple[Any, ...]]:
     """What packs brought in and let go, read one by one."""
-    found: list[tuple[Any, ...]] = []
+    actual_rows: list[tuple[Any, ...]] = []
     for commit in log.tail(0, 10_000):
         for position, mutation in enumerate(m.decode(commit.body), commit.first):
             if isinstance(mutation, m.Pack):
                 here = (commit.session, position)
-                found += [(*here, page, None, None, None) for page in mutation.left]
-                found += [(*here, *entered) for entered in mutation.entered]
-    return found
+                actual_rows += [(*here, page, None, None, None) for page in mutation.left]
+                actual_rows += [(*here, *entered) for entered in mutation.entered]
+    return actual_rows
 
 
 @given(story=STORIES)
@@ -64,14 +64,16 @@ def moves(log: MemoryLog) -> list[tuple[Any, ...]]:
 def test_every_integer_of_the_log_stands_in_a_column(story: list[Deed]) -> None:
     """Read mutation by mutation, the log says what the columns say, turn and call included."""
     log = log_of(story)
-    found = tables(cut_of(log, views_of(log)))
-    right = told(log)
-    assert rows(found[MUTATIONS]) == right
+    actual_tables = tables(cut_of(log, views_of(log)))
+    right = mutation_rows(log)
+    assert rows(actual_tables[MUTATIONS]) == right
     contents = [row for row in right if "version" in row]
     names = ("ordinal", "session", "position", "turn", "call", "at", "logged_at", "page", "version", "level")
-    assert rows(found[CONTENTS]) == [{name: row[name] for name in (*names, "tokens", "size")} for row in contents]
+    assert rows(actual_tables[CONTENTS]) == [
+        {name: row[name] for name in (*names, "tokens", "size")} for row in contents
+    ]
     columns = ("session", "position", "page", "content", "level", "rank")
-    assert [tuple(row.get(name) for name in columns) for row in rows(found[RESIDENCIES])] == moves(log)
+    assert [tuple(row.get(name) for name in columns) for row in rows(actual_tables[RESIDENCIES])] == moves(log)
 
 
 @given(story=STORIES, ends=st.sets(st.integers(1, 40), max_size=4))
@@ -104,7 +106,7 @@ def test_a_cut_ends_between_commits() -> None:
     log = log_of(STORY)
     views = views_of(log)
     counts = [commit.count for commit in log.tail(0, 1_000)]
-    whole, ends = len(told(log)), []
+    whole, ends = len(mutation_rows(log)), []
     while not ends or ends[-1] < log.ordinal:
         after = ends[-1] if ends else 0
         cut = SegmentWriter(log, views.db, after)
@@ -131,7 +133,7 @@ def test_a_forgotten_turn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws above bite: a cut that does not take down where turns begin gives other rows."""
     log = log_of(STORY)
     monkeypatch.setattr(SegmentWriter, "on_turn", lambda cut, fact, turn: None)
-    assert rows(cut_of(log, views_of(log)).table(MUTATIONS)) != told(log)
+    assert rows(cut_of(log, views_of(log)).table(MUTATIONS)) != mutation_rows(log)
 
 
 # ---- what cannot be cut
@@ -156,8 +158,8 @@ def test_a_broken_chain_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def tail(log: MemoryLog, after: int, limit: int) -> list[Commit]:
         """What a damaged log gives: no log takes such a commit in."""
-        found = right(log, after, limit)
-        return [msgspec.structs.replace(one, hash=other) if one.ordinal == 2 else one for one in found]
+        row = right(log, after, limit)
+        return [msgspec.structs.replace(item, hash=other) if item.ordinal == 2 else item for item in row]
 
     cut_of(log, views_of(log))  # as it is, it is cut
     monkeypatch.setattr(MemoryLog, "tail", tail)
@@ -183,8 +185,8 @@ def test_a_session_nobody_opened_is_not_cut() -> None:
 def test_kinds_of_a_later_version_are_rows_too() -> None:
     """A mutation of a kind this version does not know is a row with its number."""
     log = appended([m.Unknown(22, b"\x92\x16\x01"), m.Turn(1)])
-    found = rows(cut_of(log, views_of(log)).table(MUTATIONS))
-    assert [(row["position"], row["kind"], row["turn"]) for row in found] == [(1, 1, 0), (2, 22, 0), (3, 2, 1)]
+    actual_rows = rows(cut_of(log, views_of(log)).table(MUTATIONS))
+    assert [(row["position"], row["kind"], row["turn"]) for row in actual_rows] == [(1, 1, 0), (2, 22, 0), (3, 2, 1)]
 
 
 def views_of_nothing(log: MemoryLog) -> Any:

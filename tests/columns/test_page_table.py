@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from specs.model import Model
-from tests.columns.shelves import log_of, shelf_over, table_at, told
+from tests.columns.shelves import log_of, rows_by_session, shelf_over, table_at
 from tests.engine.author import STORIES, Deed
 from tests.refusals import refused
 from tests.views.test_alphabet import STORY
@@ -40,13 +40,13 @@ def shelves(log: MemoryLog, segment: int) -> Iterator[list[Segments]]:
         disk.fill(log.ordinal * 2 // 3)
         again = Segments(Path(folder), log, disk.projection, readonly=False)
         yield [memory, disk, again]
-        for one in (memory, disk, again):
-            one.close()
+        for case in (memory, disk, again):
+            case.close()
 
 
-def of_views(one: Segments, asked: dict[int, int]) -> dict[int, list[tuple[int, ...]]]:
+def of_views(each_segments: Segments, asked: dict[int, int]) -> dict[int, list[tuple[int, ...]]]:
     """The page tables of sessions as the views tell them, where there is any page."""
-    db = one.projection.db
+    db = each_segments.projection.db
     tables = {key: list(table_of_views(Branch(db, key), position)) for key, position in asked.items()}
     return {key: table for key, table in tables.items() if table}
 
@@ -57,18 +57,18 @@ def of_model(log: MemoryLog, asked: dict[int, int]) -> dict[int, list[tuple[int,
     for commit in log.tail(0, 10_000):
         for position, mutation in enumerate(decode(commit.body), commit.first):
             model.apply(str(commit.session), position, mutation, commit.at)
-    found: dict[int, list[tuple[int, ...]]] = {}
+    fields: dict[int, list[tuple[int, ...]]] = {}
     for key, position in asked.items():
         versions, rows = model.versions(str(key), position), []
-        context = {one.page: one for one in model.context(str(key), position)}
+        context = {row.page: row for row in model.context(str(key), position)}
         for page in model.pages(str(key), position):
             shown = context.get(page.page)
             wanted = [c for c in versions[page.page] if c.level == 0][-1].position if shown is None else shown.content
             (content,) = [c for c in versions[page.page] if c.position == wanted]
             rows.append((page.page, page.version, page.level, page.tier, content.told.tokens, content.position))
         if rows:
-            found[key] = rows
-    return found
+            fields[key] = rows
+    return fields
 
 
 def positions(log: MemoryLog, shares: list[int]) -> dict[int, int]:
@@ -86,20 +86,23 @@ def test_columns_tell_what_the_views_tell(story: list[Deed], shares: list[int], 
     """At any position of any sessions, forks included, columns, views and model hold one page table."""
     log = log_of(story)
     asked = positions(log, shares)
-    with shelves(log, segment) as found:
-        want = of_views(found[0], asked)
+    with shelves(log, segment) as actual_segments:
+        want = of_views(actual_segments[0], asked)
         assert want == of_model(log, asked)
-        for one in found:
-            assert told(table_at(one, asked)) == want
+        for actual_segment in actual_segments:
+            assert rows_by_session(table_at(actual_segment, asked)) == want
 
 
 def planted(log: MemoryLog) -> bool:
     """Whether columns and views of a log disagree anywhere."""
     ends = dict(shelf_over(log).projection.db.execute("SELECT session, position FROM sessions"))
-    with shelves(log, 10) as found:
+    with shelves(log, 10) as actual_segments:
         for position in range(1, max(ends.values()) + 1):
             asked = {key: min(position, end) for key, end in ends.items()}
-            if any(told(table_at(one, asked)) != of_views(one, asked) for one in found):
+            if any(
+                rows_by_session(table_at(actual_segment, asked)) != of_views(actual_segment, asked)
+                for actual_segment in actual_segments
+            ):
                 return True
     return False
 
@@ -114,8 +117,8 @@ def test_a_planted_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
         assert planted(log)
     asked = page_table._Lanes.__init__
 
-    def one_less(lanes: Any, *given: Any) -> None:
-        asked(lanes, *given)
+    def one_less(lanes: Any, *arguments: Any) -> None:
+        asked(lanes, *arguments)
         lanes.upto -= 1
 
     with monkeypatch.context() as patch:
@@ -136,12 +139,12 @@ def test_a_planted_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_content_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where L0 shows a content that nobody made the answer is an error, not some other content."""
     log = log_of(STORY)
-    one = shelf_over(log)
+    each_segments = shelf_over(log)
     monkeypatch.setattr(page_table._Fold, "_contents", only_full(page_table._Fold._contents))
-    ends = dict(one.projection.db.execute("SELECT session, position FROM sessions"))
+    ends = dict(each_segments.projection.db.execute("SELECT session, position FROM sessions"))
     with refused("content-missing", CorruptError):
         for position in range(1, max(ends.values()) + 1):
-            table_at(one, {key: min(position, end) for key, end in ends.items()})
+            table_at(each_segments, {key: min(position, end) for key, end in ends.items()})
 
 
 def only_full(right: Any) -> Any:
@@ -156,6 +159,6 @@ def only_full(right: Any) -> Any:
 
 def test_nothing_asked_is_an_empty_table() -> None:
     """Of no session, of an empty log, and before the first page, the page table has no rows."""
-    assert told(table_at(shelf_over(log_of(STORY)), {})) == {}
-    assert told(table_at(shelf_over(MemoryLog()), {})) == {}
-    assert told(table_at(shelf_over(log_of(STORY)), {1: 1})) == {}
+    assert rows_by_session(table_at(shelf_over(log_of(STORY)), {})) == {}
+    assert rows_by_session(table_at(shelf_over(MemoryLog()), {})) == {}
+    assert rows_by_session(table_at(shelf_over(log_of(STORY)), {1: 1})) == {}

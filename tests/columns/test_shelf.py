@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.columns.shelves import log_of, shelf_over, table_at, told
+from tests.columns.shelves import log_of, rows_by_session, shelf_over, table_at
 from tests.refusals import refused
 from tests.views.test_alphabet import STORY
 from vmstore.columns import check
@@ -35,15 +35,15 @@ def shelf(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     """A shelf of small segments, empty."""
     monkeypatch.setattr(rooms, "MUTATIONS_MAX", 12)
     monkeypatch.setattr(rooms, "MUTATIONS_MIN", 6)
-    found = shelf_over(log, tmp_path / "columns")
-    yield found
-    found.close()
+    segments = shelf_over(log, tmp_path / "columns")
+    yield segments
+    segments.close()
 
 
-def bounds(found: list[SegmentFolder]) -> list[int]:
+def bounds(folders: list[SegmentFolder]) -> list[int]:
     """Where segments begin and end, asserted to follow each other."""
-    assert all(one.upto == other.after for one, other in pairwise(found))
-    return [found[0].after, *(one.upto for one in found)]
+    assert all(first.upto == other.after for first, other in pairwise(folders))
+    return [folders[0].after, *(folder.upto for folder in folders)]
 
 
 def ends(shelf: Segments) -> dict[int, int]:
@@ -57,9 +57,9 @@ def test_segments_follow_each_other(shelf: Segments, log: MemoryLog) -> None:
     whole = bounds(shelf.fill(log.ordinal, lambda done, total: seen.append(done)))
     assert whole[0] == 0 and whole[-1] == log.ordinal and len(whole) > 4
     assert seen == whole[:-1]
-    table = told(table_at(shelf, ends(shelf)))
-    for one in found_in(shelf.folder or Path()):
-        shutil.rmtree(one.path)
+    table = rows_by_session(table_at(shelf, ends(shelf)))
+    for item in found_in(shelf.folder or Path()):
+        shutil.rmtree(item.path)
     counts = {commit.ordinal: commit.count for commit in log.tail(0, 1_000)}
     for ordinal in range(1, log.ordinal + 1):
         steps = bounds(shelf.fill(ordinal))
@@ -67,16 +67,16 @@ def test_segments_follow_each_other(shelf: Segments, log: MemoryLog) -> None:
         for after, upto in pairwise(steps):
             assert sum(counts[n] for n in range(after + 1, upto + 1)) <= 12 or upto == after + 1
     assert len(steps) <= 2 * len(whole)
-    assert told(table_at(shelf, ends(shelf))) == table
+    assert rows_by_session(table_at(shelf, ends(shelf))) == table
 
 
 def test_a_gap_is_filled(shelf: Segments, log: MemoryLog) -> None:
     """Where a segment in the middle is gone those after it wait, and only it is cut again."""
-    found = shelf.fill(log.ordinal)
-    shutil.rmtree(found[1].path)
-    kept = {one.path: (one.path / "seal.json").stat().st_ino for one in found if one != found[1]}
-    assert shelf.segments() == found[:1]
-    assert shelf.fill(log.ordinal) == found
+    row = shelf.fill(log.ordinal)
+    shutil.rmtree(row[1].path)
+    kept = {item.path: (item.path / "seal.json").stat().st_ino for item in row if item != row[1]}
+    assert shelf.segments() == row[:1]
+    assert shelf.fill(log.ordinal) == row
     assert {path: (path / "seal.json").stat().st_ino for path in kept} == kept
 
 
@@ -99,47 +99,48 @@ def test_what_was_replaced_goes_at_the_next_cut(
 def test_what_breaks_between_look_and_read_is_looked_into_again(shelf: Segments, log: MemoryLog) -> None:
     """A segment that is replaced after it was found is found again; one that stays broken is a clear error."""
     asked = ends(shelf)
-    right = told(table_at(shelf, asked))
+    right = rows_by_session(table_at(shelf, asked))
     shelf.fill(log.ordinal)
 
-    def broken_once(held: ColumnRows) -> Any:
-        if held.segments and not broken:
-            broken.append(held.segments[0])
-            (held.segments[0].path / "contents.parquet").write_bytes(b"PAR1")
+    def broken_once(rows: ColumnRows) -> Any:
+        if rows.segments and not broken:
+            broken.append(rows.segments[0])
+            (rows.segments[0].path / "contents.parquet").write_bytes(b"PAR1")
         return [
-            shelf.db.execute(f"SELECT count(*) FROM '{one.path}/contents.parquet'").fetchone() for one in held.segments
+            shelf.db.execute(f"SELECT count(*) FROM '{segment.path}/contents.parquet'").fetchone()
+            for segment in rows.segments
         ]
 
     broken: list[SegmentFolder] = []
     assert shelf.reading(log.ordinal, broken_once) == [] and len(broken) == 1
-    assert told(table_at(shelf, asked)) == right
+    assert rows_by_session(table_at(shelf, asked)) == right
     with refused("segments-unreadable", StoreError):
-        shelf.reading(log.ordinal, lambda held: shelf.db.execute("SELECT * FROM 'nowhere.parquet'"))
+        shelf.reading(log.ordinal, lambda value: shelf.db.execute("SELECT * FROM 'nowhere.parquet'"))
 
 
 def test_a_cut_that_fails_is_begun_anew(shelf: Segments, log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an error in the middle of a cut the next question begins it again, and its answer is right."""
     asked = ends(shelf)
-    right = told(table_at(shelf_over(log), asked))
+    right = rows_by_session(table_at(shelf_over(log), asked))
     taken, left = SegmentWriter._commit, [4]
 
-    def failing(cut: SegmentWriter, *given: Any) -> None:
+    def failing(cut: SegmentWriter, *arguments: Any) -> None:
         left[0] -= 1
         if not left[0]:
             raise CorruptError("not now")
-        taken(cut, *given)
+        taken(cut, *arguments)
 
     monkeypatch.setattr(SegmentWriter, "_commit", failing)
     with pytest.raises(CorruptError, match="not now"):
         table_at(shelf, asked)
-    assert told(table_at(shelf, asked)) == right
+    assert rows_by_session(table_at(shelf, asked)) == right
 
 
 def test_a_log_that_ends_too_early_is_named(log: MemoryLog) -> None:
     """A log that has fewer commits than the views followed is an error, not an endless cut."""
-    one = shelf_over(log)
+    segments = shelf_over(log)
     with pytest.raises(CorruptError, match=f"the log ends at ordinal {log.ordinal}"):
-        one.held(log.ordinal + 1)
+        segments.held(log.ordinal + 1)
 
 
 def test_verify_names_rows_that_are_missing(shelf: Segments, log: MemoryLog) -> None:
@@ -152,8 +153,11 @@ def test_verify_names_rows_that_are_missing(shelf: Segments, log: MemoryLog) -> 
     seal["files"]["residencies"] = rooms.seal_of.__globals__["_digest"](file)
     (first.path / "seal.json").write_bytes(msgspec.json.encode(seal))
     names = {key: (str(key), end) for key, end in ends(shelf).items()}
-    found = list(problems(Segments(shelf.folder, log, shelf.projection, readonly=True), log.ordinal, names))
-    assert found[0][0] == first.path.name and "it holds 0 rows of residencies where the log gives" in found[0][1]
+    actual_problems = list(problems(Segments(shelf.folder, log, shelf.projection, readonly=True), log.ordinal, names))
+    assert (
+        actual_problems[0][0] == first.path.name
+        and "it holds 0 rows of residencies where the log gives" in actual_problems[0][1]
+    )
 
 
 def test_verify_names_a_page_table_that_cannot_be_made(
@@ -162,7 +166,7 @@ def test_verify_names_a_page_table_that_cannot_be_made(
     """Where what lies behind the page table is damaged that is a finding, and no error that ends the check."""
     shelf.fill(log.ordinal)
 
-    def damaged(*told: object) -> None:
+    def damaged(*arguments: object) -> None:
         raise CorruptError("the views are damaged")
 
     monkeypatch.setattr(check, "_disagreements", damaged)

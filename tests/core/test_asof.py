@@ -30,8 +30,8 @@ AT = 1_795_301_701_000_007  # 2026-11-21T22:55:01.000007Z
 )
 def test_each_moment_has_its_type_and_words(asked: dict[str, Any], moment: object, text: str) -> None:
     """Every way to ask gives its own type, and says itself in words."""
-    found = as_of(**asked)
-    assert (found, str(found)) == (moment, text)
+    actual = as_of(**asked)
+    assert (actual, str(actual)) == (moment, text)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_datetimes_lose_no_microsecond(moment: datetime) -> None:
     except OverflowError:
         return
     if utc.year >= 1970:
-        found = as_of(time=moment)
-        assert isinstance(found, Time)
-        assert datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=found.at) == utc
+        actual = as_of(time=moment)
+        assert isinstance(actual, Time)
+        assert datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=actual.at) == utc
 
 
 def test_two_moments_at_once_are_refused() -> None:
@@ -73,7 +73,7 @@ def test_two_moments_at_once_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "text"),
     [
         ({"turn": -1}, "turn -1 is before the beginning"),
         ({"call": True}, "call True is not a whole number"),
@@ -88,9 +88,9 @@ def test_two_moments_at_once_are_refused() -> None:
         ({"logged_time": -5}, "logged time -5 is before"),
     ],
 )
-def test_what_is_no_moment_is_refused_by_name(asked: dict[str, Any], said: str) -> None:
+def test_what_is_no_moment_is_refused_by_name(asked: dict[str, Any], text: str) -> None:
     """Negatives, booleans, fractions and words that are no time are refused, each by name."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=text):
         as_of(**asked)
 
 

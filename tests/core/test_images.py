@@ -15,15 +15,15 @@ from vmstore.core.text.image_size import size_of
 from vmstore.core.text.token_estimate import TOKENS_IMAGE, area, estimate
 
 
-def drawn(form: str, width: int, height: int, **told: object) -> bytes:
+def drawn(form: str, width: int, height: int, **fields: object) -> bytes:
     """A picture as Pillow writes it."""
     made = io.BytesIO()
-    Image.new("RGB", (width, height), "white").save(made, form, **told)
+    Image.new("RGB", (width, height), "white").save(made, form, **fields)
     return made.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "fields"),
     [
         ("PNG", {}),
         ("GIF", {}),
@@ -37,9 +37,9 @@ def drawn(form: str, width: int, height: int, **told: object) -> bytes:
     ids=str,
 )
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (255, 3), (256, 2), (3, 700), (640, 257)])
-def test_the_size_is_the_one_it_was_drawn_in(form: str, told: dict[str, object], width: int, height: int) -> None:
+def test_the_size_is_the_one_it_was_drawn_in(form: str, fields: dict[str, object], width: int, height: int) -> None:
     """Of each kind of picture width and height are read as Pillow wrote them, also out of a data URL."""
-    content = drawn(form, width, height, **told)
+    content = drawn(form, width, height, **fields)
     assert size_of(content) == (width, height)
     url = f"data:image/{form.lower()};base64,".encode() + base64.b64encode(content)
     assert size_of(url) == (width, height)
@@ -50,8 +50,8 @@ def test_the_size_is_the_one_it_was_drawn_in(form: str, told: dict[str, object],
 )
 def test_broken_bytes_have_no_size_or_one(rest: bytes, sign: bytes) -> None:
     """Whatever follows a picture's first bytes, there is an answer, and no side of it is nothing."""
-    found = size_of(sign + rest)
-    assert found is None or min(found) > 0
+    size = size_of(sign + rest)
+    assert size is None or min(size) > 0
     assert estimate(sign + rest, Modality.IMAGE) >= 1
 
 

@@ -306,10 +306,10 @@ def test_the_wire_is_a_short_array(mutation: Mutation, row: list[Any]) -> None:
 def test_unknown_kinds_are_kept_to_the_byte(rows: list[list[Any]]) -> None:
     """Kinds this version does not know come back raw, and encode to the same bytes."""
     body = msgspec.msgpack.encode(rows)
-    found = decode(body)
-    assert [type(m) for m in found] == [Unknown] * len(rows)
-    assert [m.number for m in found if isinstance(m, Unknown)] == [row[0] for row in rows]
-    assert encode(found) == body
+    text = decode(body)
+    assert [type(m) for m in text] == [Unknown] * len(rows)
+    assert [m.number for m in text if isinstance(m, Unknown)] == [row[0] for row in rows]
+    assert encode(text) == body
 
 
 @given(before=st.lists(ANY, max_size=2), row=LATER, after=st.lists(ANY, min_size=1, max_size=2))

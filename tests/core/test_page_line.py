@@ -22,8 +22,8 @@ REQUESTS: list[dict[str, Any]] = [
 ]
 
 
-def line(value: Any, **given: Any) -> str:
-    return page_line(json.dumps(value).encode(), Modality.STRUCTURED, Mime.JSON, **given)
+def line(value: Any, **fields: Any) -> str:
+    return page_line(json.dumps(value).encode(), Modality.STRUCTURED, Mime.JSON, **fields)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda form: str(form.get("type") or next(iter(form))))

@@ -54,11 +54,11 @@ class Written(ast.NodeVisitor):
 
 def written() -> set[tuple[str, str]]:
     """Every word that something in the package writes."""
-    found = Written()
+    actual = Written()
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] not in ("testing", "shell", "debug", "vmql"):
-            found.visit(ast.parse(path.read_text()))
-    return found.words
+            actual.visit(ast.parse(path.read_text()))
+    return actual.words
 
 
 def reserved() -> set[tuple[str, str]]:
@@ -70,7 +70,7 @@ def reserved() -> set[tuple[str, str]]:
 def test_every_word_has_a_producer_or_is_reserved() -> None:
     """The words that nothing writes are those that are called reserved; that there is no signal is none of them."""
     made = written()
-    words = [(words.__name__, one.name) for words in DECIDED for one in words if one is not Signal.NONE]
+    words = [(words.__name__, word.name) for words in DECIDED for word in words if word is not Signal.NONE]
     assert {(name, word.lower()) for name, word in words if (name, word) not in made} == reserved()
 
 

@@ -105,10 +105,10 @@ def test_a_wrong_reference_says_where_and_what_to_write(text: str, place: int, r
     """The refusal names the text, the place in it and what to write instead."""
     with pytest.raises(InputError) as refused:
         parse(text)
-    said = str(refused.value)
-    assert repr(text) in said
-    assert f"character {place}:" in said
-    assert remedy in said.partition(";")[2]
+    other_text = str(refused.value)
+    assert repr(text) in other_text
+    assert f"character {place}:" in other_text
+    assert remedy in other_text.partition(";")[2]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_tail_that_fits_one_page_finds_it(text: str, name: Name) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "known", "said"),
+    ("text", "known", "other_text"),
     [
         ("msg_41", KNOWN, "the nearest is 'msg_042'"),
         ("planning/p99", KNOWN, "in session 'planning'; the nearest is 'p18'"),
@@ -169,9 +169,9 @@ def test_a_tail_that_fits_one_page_finds_it(text: str, name: Name) -> None:
         ("p1", [], "there are no pages here"),
     ],
 )
-def test_an_unknown_page_names_the_nearest(text: str, known: list[Name], said: str) -> None:
+def test_an_unknown_page_names_the_nearest(text: str, known: list[Name], other_text: str) -> None:
     """What is unknown, page, session or namespace, is named with the nearest that is known."""
-    with pytest.raises(UnknownError, match=said):
+    with pytest.raises(UnknownError, match=other_text):
         resolve(parse(text), known)
 
 
@@ -180,8 +180,8 @@ def test_an_ambiguous_tail_lists_up_to_five() -> None:
     known = [("default", f"s {n}", "p1") for n in range(7)]
     with pytest.raises(UnknownError) as refused:
         resolve(parse("p1"), known)
-    said = str(refused.value)
-    assert "vm://default/s%200/p1" in said
-    assert said.count("vm://") == 5
-    assert "and 2 more" in said
+    text = str(refused.value)
+    assert "vm://default/s%200/p1" in text
+    assert text.count("vm://") == 5
+    assert "and 2 more" in text
     assert resolve(parse("vm://default/s%200/p1"), known) == known[0]

@@ -36,8 +36,8 @@ def test_forms_are_one(family: str) -> None:
 @pytest.mark.parametrize("pair", APART)
 def test_words_stay_apart(pair: str) -> None:
     """Words that only look alike keep stems of their own."""
-    one, other = pair.split()
-    assert stem(one) != stem(other)
+    first, other = pair.split()
+    assert stem(first) != stem(other)
 
 
 def test_names_are_found_by_their_parts() -> None:
@@ -54,6 +54,6 @@ def test_writing_without_spaces_counts_by_pairs() -> None:
 @given(st.text(max_size=300))
 def test_any_text_has_terms(text: str) -> None:
     """No text fails, no term is empty, no stop word is one, and the same text gives the same terms."""
-    found = terms(text)
-    assert found == terms(text) and "" not in found
+    actual_terms = terms(text)
+    assert actual_terms == terms(text) and "" not in actual_terms
     assert not {word for word in STOP_WORDS if terms(word)}

@@ -17,10 +17,10 @@ READINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "found"), READINGS)
-def test_words_are_runs_of_letters_and_digits(text: str, found: list[str]) -> None:
+@pytest.mark.parametrize(("text", "texts"), READINGS)
+def test_words_are_runs_of_letters_and_digits(text: str, texts: list[str]) -> None:
     """A text reads as its words in order, in one case, whatever stands between them."""
-    assert words(text) == found
+    assert words(text) == texts
 
 
 def test_a_long_word_is_cut() -> None:

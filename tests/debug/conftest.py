@@ -42,9 +42,9 @@ class Answer(NamedTuple):
     @property
     def error(self) -> dict[str, Any]:
         """What is said of a refusal: a reason and a remedy at least."""
-        found: dict[str, Any] = self.json["error"]
-        assert found["reason"] and "remedy" in found
-        return found
+        fields: dict[str, Any] = self.json["error"]
+        assert fields["reason"] and "remedy" in fields
+        return fields
 
 
 class Served(NamedTuple):
@@ -61,15 +61,17 @@ class Served(NamedTuple):
 
     def ask(self, target: str, *, method: str = "GET", headers: dict[str, str] | None = None) -> Answer:
         """One request as it is told; the Host is ours where none is told."""
-        told = {"Host": f"127.0.0.1:{self.port}", **(headers or {})}
+        fields = {"Host": f"127.0.0.1:{self.port}", **(headers or {})}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-            for name, value in told.items():
+            for name, value in fields.items():
                 connection.putheader(name, value)
             connection.endheaders()
-            found = connection.getresponse()
-            return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
+            response = connection.getresponse()
+            return Answer(
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+            )
         finally:
             connection.close()
 
@@ -79,9 +81,9 @@ class Served(NamedTuple):
 
     def read(self, path: str, **parameters: Any) -> Any:
         """What the API answers; it must not refuse."""
-        found = self.get(path, **parameters)
-        assert found.status == 200, found.body
-        return found.json
+        answer = self.get(path, **parameters)
+        assert answer.status == 200, answer.body
+        return answer.json
 
 
 Serve = Callable[..., Served]
@@ -100,10 +102,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def running(store: Store, page: Path, **told: Any) -> Iterator[Served]:
+def running(store: Store, page: Path, **items: Any) -> Iterator[Served]:
     """A debugger in a thread of its own, until the end of the block."""
-    answers = DebugApi(store, "agent.vms", "default", told.pop("redact", None))
-    listening = BoundServer(store, answers, assets.read(page), **{"port": 0, **told})
+    answers = DebugApi(store, "agent.vms", "default", items.pop("redact", None))
+    listening = BoundServer(store, answers, assets.read(page), **{"port": 0, **items})
     thread = threading.Thread(target=listening.run, daemon=True)
     thread.start()
     try:
@@ -118,7 +120,7 @@ def running(store: Store, page: Path, **told: Any) -> Iterator[Served]:
 def serve(page: Path) -> Iterator[Serve]:
     """Serves stores, each until the end of the test."""
     with ExitStack() as stack:
-        yield lambda store, **told: stack.enter_context(running(store, page, **told))
+        yield lambda store, **options: stack.enter_context(running(store, page, **options))
 
 
 @pytest.fixture(scope="session")

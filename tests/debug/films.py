@@ -21,17 +21,26 @@ def shown(film: SessionData, at: int) -> list[Row]:
 
 def faults(film: SessionData, session: Session) -> list[str]:
     """What a film says otherwise than its session: contexts, sums, tables, columns of unequal length."""
-    found = []
+    pages = []
     for at, call in enumerate(film.calls.call):
         context = session.context(call=call)
         if shown(film, at) != [(page.page, page.level, page.tokens) for page in context.pages]:
-            found.append(f"the context of call {call}")
+            pages.append(f"the context of call {call}")
         if film.calls.tokens[at] != context.tokens:
-            found.append(f"the tokens of call {call}")
+            pages.append(f"the tokens of call {call}")
     infos = session.calls()
     if [
-        (one.call, one.turn, one.position, one.at, one.tokens_reported, one.budget, one.cost, one.cost_estimated)
-        for one in infos
+        (
+            info.call,
+            info.turn,
+            info.position,
+            info.at,
+            info.tokens_reported,
+            info.budget,
+            info.cost,
+            info.cost_estimated,
+        )
+        for info in infos
     ] != list(
         zip(
             *(getattr(film.calls, name) for name in ("call", "turn", "position", "at", "reported", "budget")),
@@ -39,18 +48,18 @@ def faults(film: SessionData, session: Session) -> list[str]:
             strict=True,
         )
     ):
-        found.append("the calls")
-    if [(one.turn, one.position, one.at) for one in session.turns()] != list(
+        pages.append("the calls")
+    if [(turn.turn, turn.position, turn.at) for turn in session.turns()] != list(
         zip(film.turns.turn, film.turns.position, film.turns.at, strict=True)
     ):
-        found.append("the turns")
-    found += _pages(film, session)
-    return found + _columns(film)
+        pages.append("the turns")
+    pages += _pages(film, session)
+    return pages + _columns(film)
 
 
 def _pages(film: SessionData, session: Session) -> list[str]:
     words, pages = film.words, film.pages
-    told = [
+    rows = [
         (page, words[type], words[role], words[modality], words[hint], turn, call, versions, bool(pinned))
         for page, type, role, modality, hint, turn, call, versions, pinned in zip(
             *(pages.page, pages.type, pages.role, pages.modality, pages.hint, pages.turn, pages.call),
@@ -60,35 +69,39 @@ def _pages(film: SessionData, session: Session) -> list[str]:
     ]
     right = [
         (
-            *(one.page, one.type, one.role, one.modality, one.hint or ""),
-            *(one.created_turn, one.created_call, one.version, one.pinned),
+            *(page.page, page.type, page.role, page.modality, page.hint or ""),
+            *(page.created_turn, page.created_call, page.version, page.pinned),
         )
-        for one in session.pages()
+        for page in session.pages()
     ]
-    return [] if told == right else ["the pages"]
+    return [] if rows == right else ["the pages"]
 
 
 def _columns(film: SessionData) -> list[str]:
     """Tables whose columns differ in length, events out of order, and indexes that lead nowhere."""
-    found = []
+    texts = []
     for name in ("turns", "calls", "pages", "stays", "events"):
         lengths = {len(column) for column in msgspec.structs.astuple(getattr(film, name))}
-        found += [f"the columns of {name}"] * (len(lengths) != 1)
+        texts += [f"the columns of {name}"] * (len(lengths) != 1)
     events, pages = film.events, len(film.pages.page)
     if events.position != sorted(events.position) or not all(-1 <= page < pages for page in events.page):
-        found.append("the events")
+        texts.append("the events")
     if film.words[0] or len(set(film.words)) != len(film.words):
-        found.append("the words")
+        texts.append("the words")
     if film.pages.page != [page_name(number) for number in film.pages.number]:
-        found.append("the names")
-    return found
+        texts.append("the names")
+    return texts
 
 
 def events(film: SessionData, kind: str) -> list[tuple[int, str | None, str]]:
     """Position, page and reason of the events of a kind."""
-    told = film.events
+    other_events = film.events
     return [
-        (told.position[n], film.pages.page[told.page[n]] if told.page[n] >= 0 else None, film.words[told.why[n]])
-        for n in range(len(told.kind))
-        if film.words[told.kind[n]] == kind
+        (
+            other_events.position[n],
+            film.pages.page[other_events.page[n]] if other_events.page[n] >= 0 else None,
+            film.words[other_events.why[n]],
+        )
+        for n in range(len(other_events.kind))
+        if film.words[other_events.kind[n]] == kind
     ]

@@ -25,7 +25,7 @@ PNG = base64.b64decode(
 )
 
 
-def said(store: Store, name: str, content: Any) -> None:
+def say(store: Store, name: str, content: Any) -> None:
     """Records a call of one message."""
     store.record(name, {"model": "m", "messages": [{"role": "user", "content": content}]})
 
@@ -35,20 +35,25 @@ def said(store: Store, name: str, content: Any) -> None:
 
 def test_the_store_is_told(demo: Served) -> None:
     """The page learns which sessions there are, with their counts and when they began and ended."""
-    told = demo.read("store")
-    assert (told["vmstore"], told["store"], told["namespace"]) == (vmstore.__version__, "agent.vms", "default")
-    (one,) = told["sessions"]
+    content = demo.read("store")
+    assert (content["vmstore"], content["store"], content["namespace"]) == (vmstore.__version__, "agent.vms", "default")
+    (session,) = content["sessions"]
     info = demo.store.session(DEMO).info()
-    assert (one["session"], one["turns"], one["calls"], one["position"]) == (DEMO, 220, 525, info.position)
-    assert one["first_at"] == info.opened_at < one["last_at"] and one["model"] and not one["hidden"]
-    assert one["budget"] is one["policy"] is one["parent"] is None
+    assert (session["session"], session["turns"], session["calls"], session["position"]) == (
+        DEMO,
+        220,
+        525,
+        info.position,
+    )
+    assert session["first_at"] == info.opened_at < session["last_at"] and session["model"] and not session["hidden"]
+    assert session["budget"] is session["policy"] is session["parent"] is None
 
 
 def test_a_fork_names_its_parent(small: Store, serve: Serve) -> None:
     """The parent of a fork is told with the position and the call it begins after, by the store and by its film."""
     small.session("s1").fork("s2", call=1)
     served = serve(small)
-    forks = {one["session"]: one["parent"] for one in served.read("store")["sessions"]}
+    forks = {session["session"]: session["parent"] for session in served.read("store")["sessions"]}
     assert forks == {"s1": None, "s2": {"session": "s1", "position": 5, "call": 1}}
     assert served.read("film", session="s2")["parent"] == forks["s2"]
 
@@ -67,7 +72,7 @@ def test_a_film_grows_with_its_session(small: Store, serve: Serve) -> None:
     """A film is kept while its session stands still, and rebuilt when that went on."""
     served = serve(small)
     assert len(served.read("film")["calls"]["call"]) == 1
-    said(small, "s1", "more")
+    say(small, "s1", "more")
     assert len(served.read("film")["calls"]["call"]) == 2
 
 
@@ -79,11 +84,11 @@ def test_texts_are_told_by_position(demo: Served) -> None:
     session = demo.store.session(DEMO)
     made = film(demo.store, session)
     wanted = sorted(set(made.stays.content))[:300]
-    found = demo.read("texts", session=DEMO, at=",".join(map(str, wanted)))["texts"]
-    assert list(found) == list(map(str, wanted))
+    texts = demo.read("texts", session=DEMO, at=",".join(map(str, wanted)))["texts"]
+    assert list(texts) == list(map(str, wanted))
     first = {made.stays.content[n]: made.pages.page[made.stays.page[n]] for n in range(len(made.stays.page))}
     for position in wanted:
-        text, page = found[str(position)], first[position]
+        text, page = texts[str(position)], first[position]
         if "missing" in text:
             assert text["text"] == "" and "opaque" not in text
         elif page == f"p{position}":
@@ -94,7 +99,7 @@ def test_a_long_text_is_cut_and_can_be_had_whole(serve: Serve) -> None:
     """A page of 5 MB gives its first 64 KiB and says so, never in the middle of a character, and all of it if asked."""
     with vmstore.memory_store() as store:
         long = "ü" * (5 << 19) + "!"
-        said(store, "s1", "x" + long)
+        say(store, "s1", "x" + long)
         served = serve(store)
         (position,) = served.read("film")["stays"]["content"]
         cut = served.read("texts", at=position)["texts"][str(position)]
@@ -107,9 +112,9 @@ def test_a_long_text_is_cut_and_can_be_had_whole(serve: Serve) -> None:
 def test_hostile_content_is_only_ever_json(serve: Serve) -> None:
     """Script in contents, names and hints comes back as text in JSON that no browser may take for a page."""
     with vmstore.memory_store() as store:
-        said(store, HOSTILE, HOSTILE)
+        say(store, HOSTILE, HOSTILE)
         served = serve(store)
-        for path, told in (
+        for path, item in (
             ("store", {}),
             ("film", {}),
             ("texts", {"at": 4}),
@@ -117,10 +122,10 @@ def test_hostile_content_is_only_ever_json(serve: Serve) -> None:
             ("vmql", {"q": "CONTEXT AT CALL 1 RENDER"}),
             ("film", {"session": "<script>alert(3)</script>"}),
         ):
-            found = served.get(path, **told)
-            assert found.headers["content-type"] == "application/json"
-            assert found.headers["x-content-type-options"] == "nosniff"
-            assert "alert" in json.dumps(found.json)
+            answer = served.get(path, **item)
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert "alert" in json.dumps(answer.json)
 
 
 def test_pictures_come_as_pictures_and_nothing_else_does(serve: Serve) -> None:
@@ -131,7 +136,7 @@ def test_pictures_come_as_pictures_and_nothing_else_does(serve: Serve) -> None:
             ("png", f"data:image/png;base64,{base64.b64encode(PNG).decode()}"),
             ("svg", f"data:image/svg+xml;base64,{svg}"),
         ):
-            said(store, name, [{"type": "image_url", "image_url": {"url": url}}])
+            say(store, name, [{"type": "image_url", "image_url": {"url": url}}])
         served = serve(store)
         texts = {}
         for name in ("png", "svg"):
@@ -144,7 +149,7 @@ def test_pictures_come_as_pictures_and_nothing_else_does(serve: Serve) -> None:
 def test_a_lone_surrogate_does_not_break_an_answer(serve: Serve) -> None:
     """What no UTF-8 holds is told as JSON's own escape in a request, and replaced in a text to be shown."""
     with vmstore.memory_store() as store:
-        said(store, "s1", "a\ud800b")
+        say(store, "s1", "a\ud800b")
         served = serve(store)
         assert served.read("request", call=1)["request"]["messages"][0]["content"] == "a\ud800b"
         assert served.read("texts", at=4)["texts"]["4"]["text"].startswith("a")
@@ -152,9 +157,9 @@ def test_a_lone_surrogate_does_not_break_an_answer(serve: Serve) -> None:
 
 def test_the_request_of_a_call(demo: Served, small: Store, serve: Serve) -> None:
     """A recorded request is equal to what was sent; of a derived one its messages are told, and why."""
-    found = serve(small).read("request", call=1)
-    assert found["request"] == {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
-    assert found["fidelity"] == "recorded"
+    content = serve(small).read("request", call=1)
+    assert content["request"] == {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+    assert content["fidelity"] == "recorded"
     derived = demo.read("request", session=DEMO, call=40, render=1)
     assert derived["request"] is None and derived["why"].startswith("derived")
     assert derived["messages"] == demo.store.session(DEMO).wire.messages(call=40)
@@ -176,24 +181,28 @@ def test_vmql_is_answered_as_the_command_does(demo_path: Any, demo: Served, caps
     ):
         assert vmql([str(demo_path), "--json", "-c", text]) == 0
         right = json.loads(capsys.readouterr().out)
-        found = demo.read("vmql", session=DEMO, q=text)
-        assert (found["basis"], found["columns"], found["rows"]) == (right["basis"], right["columns"], right["rows"])
-        assert found.get("next") == right.get("next")
+        content = demo.read("vmql", session=DEMO, q=text)
+        assert (content["basis"], content["columns"], content["rows"]) == (
+            right["basis"],
+            right["columns"],
+            right["rows"],
+        )
+        assert content.get("next") == right.get("next")
 
 
 def test_a_long_answer_is_limited(demo: Served) -> None:
     """A thousand rows are told, that there are more is said, and another limit can be asked for."""
-    found = demo.read("vmql", session=DEMO, q="PAGES page")
-    assert (len(found["rows"]), found["limited"]) == (1_000, 1_000)
+    content = demo.read("vmql", session=DEMO, q="PAGES page")
+    assert (len(content["rows"]), content["limited"]) == (1_000, 1_000)
     assert len(demo.read("vmql", session=DEMO, q="PAGES page", limit=5_000)["rows"]) == 1_296
     assert "limited" not in demo.read("vmql", session=DEMO, q="PAGES page LIMIT 7")
 
 
 def test_a_wrong_question_is_pointed_at(demo: Served) -> None:
     """An error of VMQL has its place, what was meant, and the line with the caret under it."""
-    found = demo.get("vmql", session=DEMO, q="PAGES tokns")
-    error = found.error
-    assert (found.status, error["start"], error["end"], error["code"]) == (400, 6, 11, "unknown-column")
+    vmql = demo.get("vmql", session=DEMO, q="PAGES tokns")
+    error = vmql.error
+    assert (vmql.status, error["start"], error["end"], error["code"]) == (400, 6, 11, "unknown-column")
     assert error["hint"] == error["remedy"] == "did you mean tokens?" and error["pointed"].endswith("^^^^^")
 
 
@@ -204,17 +213,17 @@ def test_a_wrong_question_is_pointed_at(demo: Served) -> None:
 def test_what_writes_or_never_ends_is_refused(demo: Served, text: str) -> None:
     """Nothing that is asked makes a session, waits for ever or sets anything."""
     before = demo.store.admin.log.ordinal
-    found = demo.get("vmql", session=DEMO, q=text)
-    assert found.status == 400 and found.error["remedy"]
+    vmql = demo.get("vmql", session=DEMO, q=text)
+    assert vmql.status == 400 and vmql.error["remedy"]
     assert demo.store.admin.log.ordinal == before
 
 
 def test_a_question_is_completed(demo: Served) -> None:
     """Columns, keywords and the store's own names are offered where they fit, up to the cursor."""
-    found = demo.read("complete", session=DEMO, q="PAGES tok", at=9)["candidates"]
-    assert (found[0]["text"], found[0]["replaces"]) == ("tokens", 3)
-    found = demo.read("complete", q="PAGES IN SESSION plan")["candidates"]
-    assert DEMO in [one["text"].strip("'") for one in found]
+    candidates = demo.read("complete", session=DEMO, q="PAGES tok", at=9)["candidates"]
+    assert (candidates[0]["text"], candidates[0]["replaces"]) == ("tokens", 3)
+    candidates = demo.read("complete", q="PAGES IN SESSION plan")["candidates"]
+    assert DEMO in [candidate["text"].strip("'") for candidate in candidates]
     assert demo.read("complete", q="NOTHING of this")["candidates"] == []
 
 
@@ -224,21 +233,21 @@ def test_a_question_is_completed(demo: Served) -> None:
 def test_a_what_if_is_a_film_of_its_own(serve: Serve) -> None:
     """Another policy or budget gives the film that `replay --keep` would keep, and the store is not touched."""
     with vmstore.memory_store() as store, vmstore.memory_store() as other:
-        for one in (store, other):
-            live(one, "s", turns=8)
+        for case in (store, other):
+            live(case, "s", turns=8)
         served = serve(store)
         before = store.admin.log.ordinal
-        found = served.read("film", session="s", policy="lru", budget=5_000)
+        actual_content = served.read("film", session="s", policy="lru", budget=5_000)
         assert store.admin.log.ordinal == before and [info.session for info in store.sessions()] == ["s"]
-        assert found["whatif"] == {"policy": "lru", "budget": 5_000, "of": "s"}
-        assert (found["budget"], found["policy"]) == (5_000, "lru")
+        assert actual_content["whatif"] == {"policy": "lru", "budget": 5_000, "of": "s"}
+        assert (actual_content["budget"], actual_content["policy"]) == (5_000, "lru")
         other.session("s").debug.replay(policy="lru", budget=5_000, keep="kept")
-        right = json.loads(json.dumps(found["stays"]))
+        right = json.loads(json.dumps(actual_content["stays"]))
         kept = film(other, other.session("kept"))
         assert (right["page"], right["from"], right["to"]) == (kept.stays.page, kept.stays.begin, kept.stays.end)
         plain = served.read("film", session="s")
-        assert plain["stays"] != found["stays"] and plain["whatif"] is None
-        content = found["stays"]["content"][-1]
+        assert plain["stays"] != actual_content["stays"] and plain["whatif"] is None
+        content = actual_content["stays"]["content"][-1]
         assert served.read("texts", session="s", policy="lru", budget=5_000, at=content)["texts"]
         assert served.read("vmql", session="s", policy="lru", budget=5_000, q="CALLS count(*)")["rows"]
 
@@ -247,9 +256,9 @@ def test_a_session_without_a_budget_is_said_again(demo: Served) -> None:
     """A recorded session is driven through a memory of the budget told; without one that is said."""
     refused = demo.get("film", session=DEMO, policy="lru")
     assert refused.status == 400 and "give one, like budget=16000" in refused.error["remedy"]
-    found = demo.read("film", session=DEMO, policy="lru", budget=12_000)
-    assert found["budget"] == 12_000 and len(found["calls"]["call"]) > 100
-    assert {"evict", "fault_in"} & {found["words"][kind] for kind in found["events"]["kind"]}
+    content = demo.read("film", session=DEMO, policy="lru", budget=12_000)
+    assert content["budget"] == 12_000 and len(content["calls"]["call"]) > 100
+    assert {"evict", "fault_in"} & {content["words"][kind] for kind in content["events"]["kind"]}
     assert [info.session for info in demo.store.sessions()] == [DEMO]
 
 
@@ -257,7 +266,7 @@ def test_a_sweep_is_what_the_command_prints(serve: Serve, tmp_path: Any, capsys:
     """Every policy with every budget has the numbers of `vmstore replay --json`."""
     with vmstore.open(tmp_path / "agent.vms") as store:
         live(store, "s", turns=6)
-        found = serve(store).read("sweep", session="s", policies="lru,s3fifo", budgets="5000,20000")
+        content = serve(store).read("sweep", session="s", policies="lru,s3fifo", budgets="5000,20000")
     words = [
         "replay",
         str(tmp_path / "agent.vms"),
@@ -270,15 +279,15 @@ def test_a_sweep_is_what_the_command_prints(serve: Serve, tmp_path: Any, capsys:
         "5000,20000",
     ]
     assert main([*words, "--json"]) == 0
-    assert found == json.loads(capsys.readouterr().out)
-    assert [run["optimum"] is not None for run in found["runs"]] == [True] * 4
+    assert content == json.loads(capsys.readouterr().out)
+    assert [run["optimum"] is not None for run in content["runs"]] == [True] * 4
 
 
 # ---- what cannot be
 
 
 @pytest.mark.parametrize(
-    ("path", "told", "status", "words"),
+    ("path", "fields", "status", "words"),
     [
         ("film", {"session": "planing-220"}, 404, "the nearest is 'planning-220'"),
         ("film", {"session": DEMO, "policy": "lruu", "budget": 9000}, 400, "lru"),
@@ -299,11 +308,11 @@ def test_a_sweep_is_what_the_command_prints(serve: Serve, tmp_path: Any, capsys:
         ("nothing", {}, 404, "the page is at /"),
     ],
 )
-def test_what_is_not_there_is_said(demo: Served, path: str, told: dict[str, Any], status: int, words: str) -> None:
+def test_what_is_not_there_is_said(demo: Served, path: str, fields: dict[str, Any], status: int, words: str) -> None:
     """Whatever is missing or wrong in an address has its status, a reason and what would do instead."""
-    found = demo.get(path, **told)
-    assert found.status == status, found.body
-    assert words in f"{found.error['reason']}; {found.error['remedy']}"
+    response = demo.get(path, **fields)
+    assert response.status == status, response.body
+    assert words in f"{response.error['reason']}; {response.error['remedy']}"
 
 
 def test_an_empty_store_and_one_of_many_say_what_to_do(serve: Serve) -> None:
@@ -313,7 +322,7 @@ def test_an_empty_store_and_one_of_many_say_what_to_do(serve: Serve) -> None:
         assert served.read("store")["sessions"] == []
         assert served.get("film").status == 404 and "import one" in served.get("film").error["remedy"]
         for name in ("s1", "s2"):
-            said(store, name, "hello")
+            say(store, name, "hello")
         assert served.get("film").error["remedy"] == "name one: session=s1"
         assert len(served.read("vmql", q="SESSIONS session")["rows"]) == 2
 
@@ -323,11 +332,11 @@ def test_a_session_without_a_call_answers(serve: Serve) -> None:
     with vmstore.memory_store() as store:
         store.live_session("s", l0_tokens_max=6_000, system="Be kind.")
         served = serve(store)
-        (one,) = served.read("store")["sessions"]
-        assert (one["calls"], one["budget"]) == (0, 6_000)
-        found = served.read("film")
-        assert found["calls"]["call"] == found["stays"]["page"] == [] and len(found["pages"]["page"]) == 1
-        number = found["pages"]["number"][0]
+        (session,) = served.read("store")["sessions"]
+        assert (session["calls"], session["budget"]) == (0, 6_000)
+        content = served.read("film")
+        assert content["calls"]["call"] == content["stays"]["page"] == [] and len(content["pages"]["page"]) == 1
+        number = content["pages"]["number"][0]
         assert served.read("texts", at=number)["texts"][str(number)]["text"] == "Be kind."
         refused = served.get("request", call=1)
         assert refused.status == 404 and "the session has no call yet" in refused.error["reason"]
@@ -339,10 +348,10 @@ def test_a_fork_has_what_ifs_too(serve: Serve) -> None:
         live(store, "s", turns=8).fork("t", turn=5)
         live(store, "other", turns=2)
         served = serve(store)
-        found = served.read("film", session="t", budget=4_500)
+        content = served.read("film", session="t", budget=4_500)
         plain = served.read("film", session="t")
-        assert found["turns"] == plain["turns"] or len(found["turns"]["turn"]) == len(plain["turns"]["turn"]) == 5
-        assert found["budget"] == 4_500 and plain["budget"] != 4_500
+        assert content["turns"] == plain["turns"] or len(content["turns"]["turn"]) == len(plain["turns"]["turn"]) == 5
+        assert content["budget"] == 4_500 and plain["budget"] != 4_500
         sessions = served.read("vmql", session="t", budget=4_500, q="SESSIONS session")["rows"]
         assert "other" not in [row["session"] for row in sessions]
 
@@ -350,16 +359,16 @@ def test_a_fork_has_what_ifs_too(serve: Serve) -> None:
 def test_many_ask_at_once(demo: Served) -> None:
     """Answers to questions asked at the same time are those that each would have had alone."""
     asked = [("film", {}), ("texts", {"at": "10,27"}), ("request", {"call": 40}), ("store", {})] * 4
-    alone = [demo.get(path, **told).body for path, told in asked]
+    alone = [demo.get(path, **item).body for path, item in asked]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda one: demo.get(one[0], **one[1]).body, asked))
+        together = list(pool.map(lambda row: demo.get(row[0], **row[1]).body, asked))
     assert together == alone
 
 
 def test_a_request_is_answered_with_what_came_back() -> None:
     """The address of a call's request also has its response, equal in every field, or says why there is none."""
-    said = {"role": "assistant", "content": "Here.", "refusal": None}
-    body = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+    fields = {"role": "assistant", "content": "Here.", "refusal": None}
+    body = {"id": "c", "choices": [{"index": 0, "message": fields, "finish_reason": "stop"}]}
     with vmstore.memory_store() as store:
         store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, body)
         store.admin.record_gap("s", "it was full")

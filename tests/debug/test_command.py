@@ -47,11 +47,11 @@ def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
-        told = json.loads(process.stdout.readline())
-        assert told["url"] == f"http://127.0.0.1:{told['port']}/#session=s%202"
-        with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/store", timeout=30) as found:
-            assert [one["session"] for one in json.load(found)["sessions"]] == ["s 2", "s1"]
-        with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/live", timeout=30) as listener:
+        document = json.loads(process.stdout.readline())
+        assert document["url"] == f"http://127.0.0.1:{document['port']}/#session=s%202"
+        with urllib.request.urlopen(f"http://127.0.0.1:{document['port']}/api/store", timeout=30) as response:
+            assert [session["session"] for session in json.load(response)["sessions"]] == ["s 2", "s1"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{document['port']}/api/live", timeout=30) as listener:
             assert listener.readline() == b"retry: 2000\n"
             process.send_signal(signal.SIGINT)
             assert (process.wait(30), process.stderr.read()) == (130, "")
@@ -67,15 +67,15 @@ def test_other_machines_need_the_token_and_see_no_secrets(tmp_path: Path, page: 
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as process:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        token = told["url"].partition("?token=")[2]
+        document = json.loads(process.stdout.readline())
+        token = document["url"].partition("?token=")[2]
         assert len(token) > 30
-        base = f"http://127.0.0.1:{told['port']}/api"
+        base = f"http://127.0.0.1:{document['port']}/api"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{base}/store", timeout=30)
         for asked in ("texts?at=4", "request?call=1", "film?", "vmql?q=CONTEXT+AT+CALL+1+RENDER"):
-            with urllib.request.urlopen(f"{base}/{asked}&token={token}", timeout=30) as found:
-                content = found.read().decode()
+            with urllib.request.urlopen(f"{base}/{asked}&token={token}", timeout=30) as response:
+                content = response.read().decode()
             assert "my key is" in content and key not in content
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
@@ -89,13 +89,13 @@ def test_a_port_in_use_is_refused_with_one_that_is_free(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["debug", str(path), "--port", str(port)]) == 1
-        said = capsys.readouterr().err
-        assert f"port {port} is in use; port " in said and "--port 0 for any" in said
-        free = int(said.partition("--port ")[2].partition(",")[0])
+        err = capsys.readouterr().err
+        assert f"port {port} is in use; port " in err and "--port 0 for any" in err
+        free = int(err.partition("--port ")[2].partition(",")[0])
         serve.listening("127.0.0.1", free).close()
         monkeypatch.setattr(serve, "PORT", port)
-        with serve.listening("127.0.0.1", None) as found:
-            assert found.getsockname()[1] != port
+        with serve.listening("127.0.0.1", None) as actual_socket:
+            assert actual_socket.getsockname()[1] != port
 
 
 def test_an_address_nobody_has_is_refused() -> None:
@@ -105,7 +105,7 @@ def test_an_address_nobody_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "text"),
     [
         (["{path}", "s3"], 1, "there is no session 's3'"),
         (["{path}/nothing"], 1, "there is no store at"),
@@ -114,11 +114,11 @@ def test_an_address_nobody_has_is_refused() -> None:
     ],
 )
 def test_what_cannot_be_served_is_said(
-    path: Path, words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    path: Path, words: list[str], code: int, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A session, a store and a port that are not there are refused before anything is served."""
     assert main(["debug", *(word.format(path=path) for word in words)]) == code
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def test_a_store_of_another_format_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,15 +25,15 @@ def test_equal_contents_have_equal_digests(small: Store, serve: Serve) -> None:
     served = serve(small)
     first, second = (served.read("digests", session=name)["digests"] for name in "ab")
     assert len(first) == len(served.read("film", session="a")["pages"]["page"]) == 3
-    assert [one == two for one, two in zip(first, second, strict=True)] == [True, True, False]
+    assert [each_first == two for each_first, two in zip(first, second, strict=True)] == [True, True, False]
 
 
 def test_a_session_is_listed_with_what_it_is_about(small: Store, serve: Serve) -> None:
     """The list of sessions has what the user said first, and the tokens of all calls."""
     small.record("a", {"model": "m", "messages": asked("Where to?", "call-1", "here")})
-    (told,) = (one for one in serve(small).read("store")["sessions"] if one["session"] == "a")
-    assert told["first"] == "Where to?"
-    assert told["tokens"] == small.session("a").calls()[0].tokens
+    (session,) = (session for session in serve(small).read("store")["sessions"] if session["session"] == "a")
+    assert session["first"] == "Where to?"
+    assert session["tokens"] == small.session("a").calls()[0].tokens
 
 
 def test_a_sweep_says_how_many_are_done() -> None:
@@ -44,6 +44,6 @@ def test_a_sweep_says_how_many_are_done() -> None:
         whatifs = WhatIfs(store)
         seen = []
         whatifs.sweep(name, ["lru", "recency"], [6000], lambda: seen.append(dict(whatifs.progress[name])))
-        assert [one["done"] for one in seen] == [0, 1, 2, 3]
-        assert {one["of"] for one in seen} == {3}
+        assert [record["done"] for record in seen] == [0, 1, 2, 3]
+        assert {record["of"] for record in seen} == {3}
         assert whatifs.progress == {}

@@ -25,9 +25,9 @@ def test_films_and_what_ifs_forget_what_is_erased(tmp_path: Path) -> None:
             ("/api/texts", {"session": "f", "at": "4,6"}),
             ("/api/request", {"session": "s", "call": "1"}),
         ]
-        before = [answers.table[path](QueryParams(told)) for path, told in asked]
-        assert sum(SECRET.encode() in one for one in before) >= 3
+        before = [answers.table[path](QueryParams(item)) for path, item in asked]
+        assert sum(SECRET.encode() in item for item in before) >= 3
         assert b'"erased":0' in answers.table["/api/store"](QueryParams({}))
         erase(other, page=store.search(SECRET)[0].page, in_session="s")
-        assert [SECRET.encode() in answers.table[path](QueryParams(told)) for path, told in asked] == [False] * 4
+        assert [SECRET.encode() in answers.table[path](QueryParams(item)) for path, item in asked] == [False] * 4
         assert b'"erased":0' not in answers.table["/api/store"](QueryParams({}))

@@ -40,11 +40,11 @@ def talk(*contents: Any) -> dict[str, Any]:
     return {"model": "m </script>", "messages": listed}
 
 
-def told(content: bytes) -> dict[str, Any]:
+def data_in(content: bytes) -> dict[str, Any]:
     """The data in a file."""
-    found = re.findall(rb'<script type="application/octet-stream" id="vmstore-data">([^<]*)</script>', content)
-    assert len(found) == 1
-    value: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[0], validate=True)))
+    matches = re.findall(rb'<script type="application/octet-stream" id="vmstore-data">([^<]*)</script>', content)
+    assert len(matches) == 1
+    value: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(matches[0], validate=True)))
     return value
 
 
@@ -88,9 +88,9 @@ def secret(tmp_path: Path) -> Path:
     """A store whose one session holds secrets and tries to run scripts, in its name too."""
     path = tmp_path / "agent.vms"
     with vmstore.open(path) as store:
-        said = {"choices": [{"message": {"role": "assistant", "content": f"{PASSWORD} was wrong"}}]}
+        fields = {"choices": [{"message": {"role": "assistant", "content": f"{PASSWORD} was wrong"}}]}
         name = f"s {HOSTILE} {MAIL}"
-        store.record(name, talk(f"{HOSTILE} use {KEY} and write to {MAIL}"), said)
+        store.record(name, talk(f"{HOSTILE} use {KEY} and write to {MAIL}"), fields)
         store.record(name, talk(f'login(password="{PASSWORD}") {HOSTILE}', "ok", "x" * 70_000 + f" {KEY}"))
     return path
 
@@ -98,25 +98,25 @@ def secret(tmp_path: Path) -> Path:
 def test_the_file_holds_the_film_and_every_text(shipped: Store) -> None:
     """Film, texts, contests and requests come back from the file as the store tells them."""
     session = shipped.session("planning-220")
-    found = told(export.exported(shipped, session, redact=False).content)
-    assert found["film"] == msgspec.to_builtins(film(shipped, session))
+    fields = data_in(export.exported(shipped, session, redact=False).content)
+    assert fields["film"] == msgspec.to_builtins(film(shipped, session))
     for number in (1, 40, 366, 525):
         at = number - 1
-        stays = found["film"]["stays"]
+        stays = fields["film"]["stays"]
         here = [n for n in range(len(stays["page"])) if stays["from"][n] <= at < stays["to"][n]]
         here.sort(key=stays["rank"].__getitem__)
-        texts = [found["texts"][str(stays["content"][n])]["text"] for n in here]
+        texts = [fields["texts"][str(stays["content"][n])]["text"] for n in here]
         contents = session.context(call=number).contents()
         wanted = [contents.get(page.page, b"").decode() for page in session.context(call=number).pages]
         assert texts == wanted
-    assert not found["redacted"]["redacted"]
+    assert not fields["redacted"]["redacted"]
 
 
 def test_decisions_come_with_their_contests() -> None:
     """Every decision of a live session that VMQL tells a contest of has the same one in the file."""
     store = vmstore.memory_store()
     session = live(store, "s1", turns=8)
-    made = told(export.exported(store, session).content)
+    made = data_in(export.exported(store, session).content)
     gone = {row["page"] for row in store.query("MUTATIONS page WHERE kind = evict").to_dicts()}
     compared = 0
     for page in sorted(gone)[:20]:
@@ -132,7 +132,7 @@ def test_nothing_secret_is_in_it(secret: Path, tmp_path: Path) -> None:
     out = tmp_path / "shared.html"
     with vmstore.open(secret) as store:
         made = export.write(out, store, store.session(store.sessions()[0].session))
-    whole = out.read_text() + json.dumps(told(out.read_bytes()))
+    whole = out.read_text() + json.dumps(data_in(out.read_bytes()))
     for hidden in (PASSWORD, KEY, MAIL):
         assert hidden not in whole
     assert "[PASSWORD 1] was wrong" in whole
@@ -151,8 +151,8 @@ def test_a_secret_at_the_cut_is_masked(secret: Path) -> None:
         name = store.sessions()[0].session
         start = "x" * (65_536 - 10)
         store.record(name, talk(f"{start} {KEY}"))
-        found = told(export.exported(store, store.session(name)).content)
-    cut = [text for text in found["texts"].values() if text["cut"]]
+        fields = data_in(export.exported(store, store.session(name)).content)
+    cut = [text for text in fields["texts"].values() if text["cut"]]
     assert cut and not any("ghp_" in text["text"] for text in cut)
 
 
@@ -160,8 +160,8 @@ def test_without_redaction_everything_is_there(secret: Path) -> None:
     """Where it is told not to, nothing is masked, and the file says so."""
     with vmstore.open(secret) as store:
         made = export.exported(store, store.session(store.sessions()[0].session), redact=False)
-    found = json.dumps(told(made.content))
-    assert all(one in found for one in (PASSWORD, KEY, MAIL))
+    text = json.dumps(data_in(made.content))
+    assert all(case in text for case in (PASSWORD, KEY, MAIL))
     assert b"<summary>not redacted</summary>" in made.content
     assert made.report.masked == []
 
@@ -171,11 +171,11 @@ def test_who_worked_where_is_masked() -> None:
     where = r"/Users/ada/notes, /home/ada/x, C:\Users\Ada\y and --Users-ada-notes--; not /home/user/z, x.com/Users/4"
     with vmstore.memory_store() as store:
         store.record("s", talk(where))
-        found = shared(store, store.session("s"))
-        (text,) = (one.text for one in found.texts.values())
+        session = shared(store, store.session("s"))
+        (text,) = (text.text for text in session.texts.values())
         hidden = where.replace("/ada", "/[USER 1]").replace("-ada-", "-[USER 1]-").replace("Ada", "[USER 2]")
         assert text == hidden
-        assert set(found.redacted.counts) == {"user"}
+        assert set(session.redacted.counts) == {"user"}
 
 
 def test_it_opens_at_a_place() -> None:
@@ -183,7 +183,7 @@ def test_it_opens_at_a_place() -> None:
     with vmstore.memory_store() as store:
         store.record("s", talk("hello"))
         place = "session=s&call=1&page=p4&pane=why&find=hello&show=<b>"
-        assert told(export.exported(store, store.session("s"), place=place).content)["place"] == (
+        assert data_in(export.exported(store, store.session("s"), place=place).content)["place"] == (
             "call=1&page=p4&pane=why"
         )
 
@@ -195,9 +195,9 @@ def test_images_are_left_out_where_nothing_can_be_masked() -> None:
     store.record("s1", talk([{"type": "text", "text": "Look."}, image]))
     session = store.session("s1")
     masked, plain = (export.exported(store, session, redact=redact) for redact in (True, False))
-    assert PIXEL not in json.dumps(told(masked.content)) and PIXEL in json.dumps(told(plain.content))
+    assert PIXEL not in json.dumps(data_in(masked.content)) and PIXEL in json.dumps(data_in(plain.content))
     assert (masked.report.unseen, plain.report.shown) == (1, 1)
-    assert told(masked.content)["requests"] == {}
+    assert data_in(masked.content)["requests"] == {}
 
 
 def test_nothing_in_a_session_is_taken_for_the_page(secret: Path) -> None:
@@ -209,8 +209,8 @@ def test_nothing_in_a_session_is_taken_for_the_page(secret: Path) -> None:
         plain = Tags(export.exported(store, store.session("plain"), redact=False).content.decode())
     assert hostile.tags == plain.tags
     policy = next(value for name, value in hostile.attributes if value and value.startswith("default-src 'none'"))
-    for tag, found in hostile.within.items():
-        for text in found:
+    for tag, item in hostile.within.items():
+        for text in item:
             if text and not re.fullmatch(r"[A-Za-z0-9+/=]+", text):
                 digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
                 assert f"'sha256-{digest}'" in policy, tag
@@ -234,7 +234,7 @@ def test_it_opens_from_disk_without_a_network(secret: Path, tmp_path: Path) -> N
         asked: list[str] = []
         complaints: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda one: complaints.append(one.text) if one.type == "error" else None)
+        page.on("console", lambda value: complaints.append(value.text) if value.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{out.as_uri()}#show=prompt")
         page.wait_for_selector("main", timeout=15_000)
@@ -245,7 +245,7 @@ def test_it_opens_from_disk_without_a_network(secret: Path, tmp_path: Path) -> N
         ran = page.evaluate("window.ran")
         running.close()
     assert ran is None
-    assert [one for one in asked if not one.startswith(("file:", "data:", "blob:"))] == []
+    assert [text for text in asked if not text.startswith(("file:", "data:", "blob:"))] == []
     assert complaints == []
     assert "[PASSWORD 1]" in seen and PASSWORD not in seen
     assert "[API_KEY 1]" in listed
@@ -260,8 +260,8 @@ def test_what_a_page_holds_cannot_end_its_script(tmp_path: Path) -> None:
     (tmp_path / "page.js").write_text("const a = '</script><!--<script>', b = /<\\/script>/;")
     store = vmstore.memory_store()
     store.record("s1", talk("hello"))
-    found = export.page(assets.read(tmp_path), shared(store, store.session("s1")), "s1")
-    assert Tags(found).within["script"][0] == r"const a = '\x3c/script>\x3c!--\x3cscript>', b = /<\/script>/;"
+    page = export.page(assets.read(tmp_path), shared(store, store.session("s1")), "s1")
+    assert Tags(page).within["script"][0] == r"const a = '\x3c/script>\x3c!--\x3cscript>', b = /<\/script>/;"
 
 
 def test_it_is_written_whole_or_not_at_all(shipped: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,9 +286,13 @@ def test_the_command_tells_what_was_masked(secret: Path, tmp_path: Path, capsys:
     printed = capsys.readouterr().out
     assert "masked: api_key" in printed and "[PASSWORD 1]" in printed and PASSWORD not in printed
     assert main(["debug", str(secret), "--export", str(tmp_path / "b.html"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["redacted"] and found["bytes"] == (tmp_path / "b.html").stat().st_size
-    assert {one["kind"] for one in found["masked"]} == found["counts"].keys() == {"password", "api_key", "email"}
+    document = json.loads(capsys.readouterr().out)
+    assert document["redacted"] and document["bytes"] == (tmp_path / "b.html").stat().st_size
+    assert (
+        {record["kind"] for record in document["masked"]}
+        == document["counts"].keys()
+        == {"password", "api_key", "email"}
+    )
     assert main(["debug", str(secret), "--export", str(tmp_path / "c.html"), "--no-redact"]) == 0
     assert "nothing is masked" in capsys.readouterr().err
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
@@ -320,10 +324,10 @@ def test_what_cannot_be_exported(
 
 def test_the_server_hands_it_out(demo: Served) -> None:
     """The server gives the same file to be saved, masked, and tells breakpoints as the command does."""
-    found = demo.get("export", session="planning-220")
-    assert found.status == 200
-    assert found.headers["content-disposition"].startswith("attachment;")
-    assert told(found.body)["film"]["session"] == "planning-220"
+    answer = demo.get("export", session="planning-220")
+    assert answer.status == 200
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert data_in(answer.body)["film"]["session"] == "planning-220"
     stop = demo.get("until", session="planning-220", q="claim_storage_4 LEAVES L0").json
     assert (stop["position"], stop["call"], stop["turn"]) == (4136, 366, 149)
     none = demo.get("until", session="planning-220", q="claim_storage_4 LEAVES L0", after=4136)

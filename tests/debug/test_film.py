@@ -45,24 +45,24 @@ def test_a_film_of_a_live_session_has_what_its_kernel_decided(seed: int) -> None
     with vmstore.memory_store() as store:
         session = live(store, "s", seed=seed, turns=12)
         for name in ("s", session.fork("t", turn=8).name):
-            one = store.session(name)
-            made = film(store, one)
-            assert faults(made, one) == []
-            assert made.budget == one.settings.l0_tokens_max and made.policy == one.settings.policy
-            told = Counter(made.words[kind] for kind in made.events.kind)
+            each_session = store.session(name)
+            made = film(store, each_session)
+            assert faults(made, each_session) == []
+            assert made.budget == each_session.settings.l0_tokens_max and made.policy == each_session.settings.policy
+            counts = Counter(made.words[kind] for kind in made.events.kind)
             logged = Counter(entry.kind for entry in store.tail() if entry.session == "s")
             if name == "s":
                 for kind in ("fault_in", "fault_denied", "pin", "unpin", "reference", "cite", "recall", "create"):
-                    assert told[kind] == logged[kind], kind
+                    assert counts[kind] == logged[kind], kind
                 for kind in ("pressure", "segment", "search"):
-                    assert told[kind] == logged[kind] > 0, kind
-                assert told["evict"] + told["shorten"] == logged["evict"]
-                assert told["mark"] == logged["mark"] == len(made.marks)
+                    assert counts[kind] == logged[kind] > 0, kind
+                assert counts["evict"] + counts["shorten"] == logged["evict"]
+                assert counts["mark"] == logged["mark"] == len(made.marks)
             key = int(store.admin.views.execute("SELECT session FROM sessions WHERE name = ?", (name,)).get)
-            kinds = {MUTATION_NAMES[one] for one in {*ASKS, *PINS, *ANSWERS, *MOVES} - FROM_LOG}
+            kinds = {MUTATION_NAMES[item] for item in {*ASKS, *PINS, *ANSWERS, *MOVES} - FROM_LOG}
             right = [
-                (one.position, MUTATION_NAMES[one.kind])
-                for one in decided(Branch(store.admin.views, key), made.position, MUTATION_NAMES.keys() - FROM_LOG)
+                (item.position, MUTATION_NAMES[item.kind])
+                for item in decided(Branch(store.admin.views, key), made.position, MUTATION_NAMES.keys() - FROM_LOG)
             ]
             assert right and right == [
                 (position, word.replace("shorten", "evict"))

@@ -53,9 +53,9 @@ def test_the_page_is_served_with_its_policy(demo: Served) -> None:
 )
 def test_only_what_is_in_the_table_is_served(demo: Served, target: str) -> None:
     """No path leads out of the page's folder, to a listing, or to a file that is not of the page."""
-    found = demo.ask(target)
-    assert found.status == 404 and b"not yours" not in found.body
-    assert found.error["remedy"] == "the page is at /"
+    answer = demo.ask(target)
+    assert answer.status == 404 and b"not yours" not in answer.body
+    assert answer.error["remedy"] == "the page is at /"
 
 
 def test_a_link_out_of_the_folder_is_not_followed(page: Path, tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_a_link_out_of_the_folder_is_not_followed(page: Path, tmp_path: Path) ->
 )
 def test_another_host_is_refused(demo: Served, target: str, host: str) -> None:
     """A name that somebody else lets resolve to this machine, and another port, are turned away."""
-    found = demo.ask(target, headers={"Host": host.format(port=demo.port)})
-    assert found.status in (400, 403) and b"alert" not in found.body
-    if found.status == 403:
-        assert found.error["remedy"] == f"open http://127.0.0.1:{demo.port}/"
+    answer = demo.ask(target, headers={"Host": host.format(port=demo.port)})
+    assert answer.status in (400, 403) and b"alert" not in answer.body
+    if answer.status == 403:
+        assert answer.error["remedy"] == f"open http://127.0.0.1:{demo.port}/"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LocalHost:{port}", "[::1]:{port}"])
@@ -108,10 +108,10 @@ def test_names_of_this_machine_are_let_in(demo: Served, host: str) -> None:
 )
 def test_a_page_of_another_site_is_refused(demo: Served, header: dict[str, str]) -> None:
     """Origin, Referer and Sec-Fetch-Site of others are turned away, those of the page itself are let in."""
-    told = {name: value.format(port=demo.port) for name, value in header.items()}
+    texts = {name: value.format(port=demo.port) for name, value in header.items()}
     for target in TARGETS:
-        found = demo.ask(target, headers=told)
-        assert found.status == 403 and "another site" in found.error["reason"]
+        answer = demo.ask(target, headers=texts)
+        assert answer.status == 403 and "another site" in answer.error["reason"]
     own = {"Origin": f"http://localhost:{demo.port}", "Referer": f"http://127.0.0.1:{demo.port}/?x"}
     assert demo.ask("/api/store", headers={**own, "Sec-Fetch-Site": "same-origin"}).status == 200
 
@@ -121,34 +121,36 @@ def test_nothing_is_written(demo: Served, method: str) -> None:
     """Every method but GET and HEAD is refused, at every address, with what is allowed."""
     before = demo.store.admin.log.ordinal
     for target in TARGETS:
-        found = demo.ask(target, method=method)
-        assert found.status == 405 and found.headers["allow"] == "GET, HEAD" and found.error["remedy"] == "ask with GET"
+        answer = demo.ask(target, method=method)
+        assert (
+            answer.status == 405 and answer.headers["allow"] == "GET, HEAD" and answer.error["remedy"] == "ask with GET"
+        )
     assert demo.store.admin.log.ordinal == before
 
 
 def test_a_head_has_no_body(demo: Served) -> None:
     """HEAD answers as GET does, without the content."""
-    found = demo.ask("/api/store", method="HEAD")
-    assert (found.status, found.body) == (200, b"") and int(found.headers["content-length"]) > 0
+    answer = demo.ask("/api/store", method="HEAD")
+    assert (answer.status, answer.body) == (200, b"") and int(answer.headers["content-length"]) > 0
 
 
 def test_no_other_protocol_is_spoken(demo: Served) -> None:
     """A request to change to WebSocket is refused."""
-    told = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
-    told["Sec-WebSocket-Key"] = "a" * 22 + "=="
+    fields = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    fields["Sec-WebSocket-Key"] = "a" * 22 + "=="
     for target in ("/api/live", "/"):
-        found = demo.ask(target, headers=told)
-        assert found.status == 400 and found.error["remedy"] == "listen at /api/live"
+        answer = demo.ask(target, headers=fields)
+        assert answer.status == 400 and answer.error["remedy"] == "listen at /api/live"
 
 
 @pytest.mark.parametrize("length", [40_000, 200_000, 2_000_000])
 def test_a_huge_address_is_refused(demo: Served, length: int) -> None:
     """An address longer than any that is asked for is refused, and the server answers on."""
     try:
-        found = demo.ask("/api/vmql?q=" + "a" * length)
+        answer = demo.ask("/api/vmql?q=" + "a" * length)
     except (ConnectionError, TimeoutError):  # it stopped reading
-        found = None
-    assert found is None or found.status in (400, 414)
+        answer = None
+    assert answer is None or answer.status in (400, 414)
     assert demo.get("store").status == 200
 
 
@@ -172,9 +174,9 @@ def test_a_token_is_asked_for(small: Store, serve: Serve) -> None:
     assert served.ask("/?token=").status == served.ask("/?token=a-tokeN").status == 401
     assert served.ask("/?token=other&token=a-token").status == 401
     assert served.ask("/api/store?token=a-token").status == 200
-    found = served.ask("/?token=a-token&x=1")
-    assert (found.status, found.headers["location"]) == (303, "/?x=1")
-    cookie = re.fullmatch(r"(vmstore-\d+=a-token); Path=/; HttpOnly; SameSite=Strict", found.headers["set-cookie"])
+    answer = served.ask("/?token=a-token&x=1")
+    assert (answer.status, answer.headers["location"]) == (303, "/?x=1")
+    cookie = re.fullmatch(r"(vmstore-\d+=a-token); Path=/; HttpOnly; SameSite=Strict", answer.headers["set-cookie"])
     assert cookie is not None
     for target in TARGETS[:3]:
         assert served.ask(target, headers={"Cookie": f"x=y; {cookie[1]}"}).status == 200
@@ -185,16 +187,16 @@ def test_texts_are_masked_where_they_are_to_be(small: Store, serve: Serve) -> No
     """With a mask no answer has a secret in it, nor what another text of the same answer says is one."""
     store = small
     store.record("k", {"model": "m", "messages": [{"role": "user", "content": "password: hunter2hunter"}]})
-    told = [
+    records = [
         {"role": "user", "content": "password: hunter2hunter"},
         {"role": "user", "content": "so hunter2hunter it is"},
     ]
-    store.record("k", {"model": "m", "messages": told})
+    store.record("k", {"model": "m", "messages": records})
     served = serve(store, redact=masked)
     asked = (("texts", "at=4,8"), ("request", "call=2"), ("film", ""), ("vmql", "q=CONTEXT+AT+CALL+2+RENDER"))
     for path, query in asked:
-        found = served.ask(f"/api/{path}?session=k&{query}")
-        assert found.status == 200 and b"hunter2" not in found.body and b"[PASSWORD 1]" in found.body
+        answer = served.ask(f"/api/{path}?session=k&{query}")
+        assert answer.status == 200 and b"hunter2" not in answer.body and b"[PASSWORD 1]" in answer.body
     plain = serve(store)
     assert all(b"hunter2" in plain.ask(f"/api/{path}?session=k&{query}").body for path, query in asked)
 
@@ -204,8 +206,8 @@ def test_images_and_halves_of_secrets_stay_here(small: Store, serve: Serve) -> N
     picture = "data:image/png;base64," + b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(200))).decode()
     image = {"type": "image_url", "image_url": {"url": picture}}
     half = "x" * ((64 << 10) - 20) + " sk-ant-api03-" + "aB3" * 20
-    told = [{"role": "user", "content": [image, {"type": "text", "text": half}]}]
-    small.record("pictures", {"model": "m", "messages": told})
+    records = [{"role": "user", "content": [image, {"type": "text", "text": half}]}]
+    small.record("pictures", {"model": "m", "messages": records})
     pages = [page.page[1:] for page in small.session("pictures").pages()]
     asked = f"texts?session=pictures&at={','.join(pages)}", "request?session=pictures&call=1"
     sign = picture[-60:-4].encode()
@@ -244,8 +246,8 @@ ANN, BOB = "talk with ann@lovelace.dev", "talk with bob@lovelace.dev"
 
 def private(store: Store) -> Store:
     """Two sessions whose names are not for others, and a fork of one."""
-    for name, said in ((ANN, "Hello from Ann."), (BOB, "Hello from Bob.")):
-        store.record(name, {"model": "m", "messages": [{"role": "user", "content": said}]})
+    for name, expected in ((ANN, "Hello from Ann."), (BOB, "Hello from Bob.")):
+        store.record(name, {"model": "m", "messages": [{"role": "user", "content": expected}]})
     store.session(BOB).fork("fork of bob", call=1)
     return store
 
@@ -253,15 +255,15 @@ def private(store: Store) -> Store:
 def test_a_masked_session_opens_by_what_it_is_called(small: Store, serve: Serve) -> None:
     """What stands for a session's name is the same in every answer, and opens it."""
     served = serve(private(small), redact=masked)
-    told = {one["session"]: one for one in served.read("store")["sessions"]}
-    assert {"talk with [EMAIL 1]", "talk with [EMAIL 2]"} < set(told) and not {ANN, BOB} & set(told)
-    assert told["fork of bob"]["parent"]["session"] == "talk with [EMAIL 2]"
-    for name, said in (("talk with [EMAIL 1]", "Ann"), ("talk with [EMAIL 2]", "Bob")):
+    fields = {session["session"]: session for session in served.read("store")["sessions"]}
+    assert {"talk with [EMAIL 1]", "talk with [EMAIL 2]"} < set(fields) and not {ANN, BOB} & set(fields)
+    assert fields["fork of bob"]["parent"]["session"] == "talk with [EMAIL 2]"
+    for name, expected in (("talk with [EMAIL 1]", "Ann"), ("talk with [EMAIL 2]", "Bob")):
         film = served.read("film", session=name)
         assert film["session"] == name
         texts = served.read("texts", session=name, at="4")["texts"]
-        assert texts["4"]["text"] == f"Hello from {said}."
-        assert served.read("vmql", session=name, q="PAGES text")["rows"] == [{"text": f"Hello from {said}."}]
+        assert texts["4"]["text"] == f"Hello from {expected}."
+        assert served.read("vmql", session=name, q="PAGES text")["rows"] == [{"text": f"Hello from {expected}."}]
         assert served.read("complete", session=name, q="PAGES WHERE page = ")["candidates"]
         saved = served.get("export", session=name).headers["content-disposition"]
         assert "lovelace" not in saved and "EMAIL" in saved
@@ -275,8 +277,8 @@ def test_no_refusal_tells_what_answers_mask(small: Store, serve: Serve) -> None:
     plain, served = serve(small), serve(small, redact=masked)
     for path, parameters in asked:
         assert b"lovelace" in plain.get(path, **parameters).body, path
-        found = served.get(path, **parameters)
-        assert found.status >= 400 and b"lovelace" not in found.body and b"[EMAIL " in found.body
+        actual = served.get(path, **parameters)
+        assert actual.status >= 400 and b"lovelace" not in actual.body and b"[EMAIL " in actual.body
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
     connection.request("GET", "/api/live")
     live = connection.getresponse()

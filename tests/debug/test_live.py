@@ -15,11 +15,11 @@ def events(served: Served) -> Iterator[dict[str, object]]:
     """What the server tells, from when it has begun to listen."""
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request("GET", "/api/live")
-    found = connection.getresponse()
-    assert found.status == 200 and found.headers["content-type"].startswith("text/event-stream")
-    assert found.readline() == b"retry: 2000\n"
+    response = connection.getresponse()
+    assert response.status == 200 and response.headers["content-type"].startswith("text/event-stream")
+    assert response.readline() == b"retry: 2000\n"
     yield {}
-    while line := found.readline():
+    while line := response.readline():
         if line.startswith(b"data: "):
             yield json.loads(line[6:])
 
@@ -27,15 +27,15 @@ def events(served: Served) -> Iterator[dict[str, object]]:
 def test_a_session_that_is_written_is_followed(small: Store, serve: Serve) -> None:
     """Each session that grew is told with its position and calls, a new one too, and the film has what is new."""
     served = serve(small)
-    told = events(served)
-    next(told)
+    records = events(served)
+    next(records)
     for name in ("s1", "s2"):
         small.record(name, {"model": "m", "messages": [{"role": "user", "content": f"more of {name}"}]})
-        found = next(told)
+        record = next(records)
         info = small.session(name).info()
-        while found["session"] != name or found["position"] != info.position:  # told half-way
-            found = next(told)
-        assert found == {"session": name, "position": info.position, "calls": info.calls}
+        while record["session"] != name or record["position"] != info.position:  # told half-way
+            record = next(records)
+        assert record == {"session": name, "position": info.position, "calls": info.calls}
         assert len(served.read("film", session=name)["calls"]["call"]) == info.calls
 
 
@@ -43,7 +43,7 @@ def test_what_another_process_writes_is_told(tmp_path: object, serve: Serve) -> 
     """A second handle on the store writes, and the server notices."""
     path = f"{tmp_path}/agent.vms"
     with vmstore.open(path) as store, vmstore.open(path) as other:
-        told = events(serve(store))
-        next(told)
+        records = events(serve(store))
+        next(records)
         other.record("s", {"model": "m", "messages": []})
-        assert next(told)["session"] == "s"
+        assert next(records)["session"] == "s"

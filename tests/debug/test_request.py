@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.debug.test_export import told
+from tests.debug.test_export import data_in
 from tests.vm.protocol.script import Script
 from vmstore.debug import export
 from vmstore.debug.api import DebugApi
@@ -50,7 +50,7 @@ def test_a_live_request_is_told_as_sent_everywhere(
         sent = talked(store, shape)
         session = store.session("s")
         answers = DebugApi(store, "a.vms", "default")
-        handed = told(export.exported(store, session, redact=False).content)["requests"]
+        handed = data_in(export.exported(store, session, redact=False).content)["requests"]
         assert len(sent) == len(handed) == session.info().calls == 13
         for number in (*range(1, 14), 7, 3):  # back in time, too
             body = json.dumps(sent[number - 1])
@@ -65,8 +65,8 @@ def test_a_live_request_is_told_as_sent_everywhere(
     for number in (2, 13):
         capsys.readouterr()
         assert main(["context", str(path), "s", "--call", str(number), "--messages", "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert json.dumps(found["request"]) == json.dumps(sent[number - 1])
+        document = json.loads(capsys.readouterr().out)
+        assert json.dumps(document["request"]) == json.dumps(sent[number - 1])
         assert main(["context", str(path), "s", "--call", str(number), "--messages"]) == 0
         shown = capsys.readouterr().out
         assert "Question" in shown and "[]" not in shown
@@ -80,13 +80,13 @@ def test_the_page_makes_a_request_once(tmp_path: Path, monkeypatch: pytest.Monke
         made: list[str] = []
         live, values = sent._written, Context._values
 
-        def written(*told: Any) -> Any:
+        def written(*arguments: Any) -> Any:
             made.append("live")
-            return live(*told)
+            return live(*arguments)
 
-        def filled(*told: Any) -> Any:
+        def filled(*arguments: Any) -> Any:
             made.append("recorded")
-            return values(*told)
+            return values(*arguments)
 
         monkeypatch.setattr(sent, "_written", written)
         monkeypatch.setattr(Context, "_values", filled)
@@ -121,7 +121,7 @@ def test_what_is_left_of_an_erased_live_request_is_told(tmp_path: Path) -> None:
 
         before = asked(3)
         assert "what of topic 1" in json.dumps(before["request"])
-        page = next(one.page for one in store.session("s").context(call=3).pages if one.role == "user")
+        page = next(page.page for page in store.session("s").context(call=3).pages if page.role == "user")
         erase(other, page=page, in_session="s")
         after = asked(3)
         assert after["request"] is None and "so its request cannot be had whole" in after["why"]

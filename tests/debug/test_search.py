@@ -16,36 +16,40 @@ from vmstore.debug.params import QueryParams
 SECRET = "AKIAQ3EGRWVZ5XKJ" + "2M4T"
 
 
-def asked(api: DebugApi, **told: str) -> Any:
+def asked(api: DebugApi, **text: str) -> Any:
     """What a search is answered."""
-    return json.loads(api.table["/api/search"](QueryParams(told)))
+    return json.loads(api.table["/api/search"](QueryParams(text)))
 
 
 @pytest.fixture
 def store() -> vmstore.Store:
     """A store of two sessions; the first has two calls."""
-    found = vmstore.memory_store()
+    actual_store = vmstore.memory_store()
     first = [{"role": "user", "content": "When does the museum close?"}]
     reply = {"choices": [{"message": {"role": "assistant", "content": "It closes at six."}, "finish_reason": "stop"}]}
-    found.record("s1", {"model": "m", "messages": first}, reply)
-    said = [*first, reply["choices"][0]["message"], {"role": "user", "content": "And the other museum?"}]
-    found.record("s1", {"model": "m", "messages": said}, None)
-    found.record("s2", {"model": "m", "messages": [{"role": "user", "content": "No museum at all."}]}, None)
-    return found
+    actual_store.record("s1", {"model": "m", "messages": first}, reply)
+    items = [*first, reply["choices"][0]["message"], {"role": "user", "content": "And the other museum?"}]
+    actual_store.record("s1", {"model": "m", "messages": items}, None)
+    actual_store.record("s2", {"model": "m", "messages": [{"role": "user", "content": "No museum at all."}]}, None)
+    return actual_store
 
 
 def test_hits_are_those_of_python(store: vmstore.Store) -> None:
     """A hit has the page, score, marks, features and words that Python is told, with role, turn, call and time."""
-    told = asked(DebugApi(store, "a.vms", "default"), session="s1", q="museum closed")
+    record = asked(DebugApi(store, "a.vms", "default"), session="s1", q="museum closed")
     hits = store.session("s1").search("museum closed", explain=True)
-    assert [hit["page"] for hit in told["hits"]] == [hit.page for hit in hits]
-    for one, hit in zip(told["hits"], hits, strict=True):
+    assert [hit["page"] for hit in record["hits"]] == [hit.page for hit in hits]
+    for each_hit, hit in zip(record["hits"], hits, strict=True):
         page = store.session("s1").page(hit.page)
-        assert (one["score"], one["text"], one["marks"]) == (hit.score, hit.text, [[*mark] for mark in hit.marks])
-        assert one["features"].keys() == hit.features.keys() and len(one["words"]) == len(hit.words)
+        assert (each_hit["score"], each_hit["text"], each_hit["marks"]) == (
+            hit.score,
+            hit.text,
+            [[*mark] for mark in hit.marks],
+        )
+        assert each_hit["features"].keys() == hit.features.keys() and len(each_hit["words"]) == len(hit.words)
         place = (page.role, page.type, page.created_turn, page.created_call, page.created_at)
-        assert (one["role"], one["type"], one["turn"], one["call"], one["at"]) == place
-    assert hits.explanation is not None and told["explanation"]["texts"] == hits.explanation.texts == 3
+        assert (each_hit["role"], each_hit["type"], each_hit["turn"], each_hit["call"], each_hit["at"]) == place
+    assert hits.explanation is not None and record["explanation"]["texts"] == hits.explanation.texts == 3
 
 
 def test_a_search_holds_at_a_call_or_in_all_sessions(store: vmstore.Store) -> None:
@@ -78,8 +82,8 @@ def test_a_masked_search_shows_no_part_of_a_secret() -> None:
     store.record("s", {"model": "m", "messages": [{"role": "user", "content": text}]}, None)
     api = DebugApi(store, "a.vms", "default", masked)
     for query in ("museum", "AKIA*", "key"):
-        told = str(asked(api, session="s", q=query)).lower()
-        assert all(SECRET[at : at + 5].lower() not in told for at in range(len(SECRET) - 4))
+        other_text = str(asked(api, session="s", q=query)).lower()
+        assert all(SECRET[at : at + 5].lower() not in other_text for at in range(len(SECRET) - 4))
     for statement in ("EXPLAIN SEARCH 'AKIA*'", "SEARCH 'AKIA*' page, words", "SEARCH 'AKIA*' page WHERE words.x = 1"):
         with refused("not-here", vmstore.QueryError):
             api.table["/api/vmql"](QueryParams({"session": "s", "q": statement}))

@@ -65,8 +65,8 @@ def left(served: Served, question: str = f"sweep?session=s&budgets={BUDGETS}") -
 
 def test_one_question_asks_for_so_many(served: Served) -> None:
     """A sweep of more what-ifs than one question may have is refused with the number, and nothing is computed."""
-    found = served.get("sweep", session="s", budgets=BUDGETS, policies="lru,s3fifo")
-    assert found.status == 400 and f"{2 * SWEEP_MAX:,} what-ifs" in found.error["reason"]
+    value = served.get("sweep", session="s", budgets=BUDGETS, policies="lru,s3fifo")
+    assert value.status == 400 and f"{2 * SWEEP_MAX:,} what-ifs" in value.error["reason"]
 
 
 def test_who_left_is_computed_nothing_more(served: Served, runs: tuple[list[object], threading.Event]) -> None:
@@ -83,22 +83,22 @@ def test_who_left_is_computed_nothing_more(served: Served, runs: tuple[list[obje
 def test_what_takes_long_keeps_others_from_nothing(served: Served, runs: tuple[list[object], threading.Event]) -> None:
     """With as many slow questions as may be at once one more is turned away, and everything else is answered."""
     begun, go = runs
-    told = list[int]()
+    statuses = list[int]()
 
     def ask() -> None:
-        told.append(served.get("sweep", session="s", budgets="6000").status)
+        statuses.append(served.get("sweep", session="s", budgets="6000").status)
 
     threads = [threading.Thread(target=ask) for _ in range(app.SLOW_MAX)]
     for thread in threads:
         thread.start()
     until(lambda: len(begun) == app.SLOW_MAX)
-    found = served.get("sweep", session="s", budgets="6000")
-    assert found.status == 429 and f"{app.SLOW_MAX} questions" in found.error["reason"]
+    value = served.get("sweep", session="s", budgets="6000")
+    assert value.status == 429 and f"{app.SLOW_MAX} questions" in value.error["reason"]
     assert served.get("store").status == served.get("film", session="s").status == served.ask("/").status == 200
     go.set()
     for thread in threads:
         thread.join()
-    assert told == [200] * app.SLOW_MAX
+    assert statuses == [200] * app.SLOW_MAX
     assert served.get("sweep", session="s", budgets="6000").status == 200
 
 

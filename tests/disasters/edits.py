@@ -45,9 +45,9 @@ def value(chance: random.Random, old: object) -> object:
 def tables(file: Path) -> list[str]:
     """The tables of a database."""
     db = apsw.Connection(str(file))
-    found = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     db.close()
-    return found
+    return names
 
 
 def edit_row(file: Path, chance: random.Random) -> str:
@@ -91,30 +91,30 @@ def out_of_order(file: Path, chance: random.Random) -> str:
     first, second = sorted(chance.sample(range(count), 2))
     places = [page + 8 + 2 * at for at in (first, second)]
     values = [bytes(data[at : at + 2]) for at in places]
-    for at, held in zip(places, reversed(values), strict=True):
-        data[at : at + 2] = held
+    for at, value in zip(places, reversed(values), strict=True):
+        data[at : at + 2] = value
     file.write_bytes(data)
     return f"rows {first} and {second} of page {page // size + 1} of {count} rows exchanged"
 
 
 def spoil_file(file: Path, chance: random.Random) -> str:
     """Cuts, fills, replaces or removes a file."""
-    held = file.read_bytes()
+    content = file.read_bytes()
     how = chance.randrange(6)
     if how == 0:
-        file.write_bytes(held[: chance.randrange(len(held) + 1)])
+        file.write_bytes(content[: chance.randrange(len(content) + 1)])
     elif how == 1:
         file.unlink()
         file.mkdir()
     elif how == 2:
         file.unlink()
     elif how == 3:
-        file.write_bytes(chance.randbytes(len(held)))
-    elif how == 4 and held:
-        at = chance.randrange(len(held))
-        file.write_bytes(held[:at] + bytes([held[at] ^ 0xFF]) + held[at + 1 :])
+        file.write_bytes(chance.randbytes(len(content)))
+    elif how == 4 and content:
+        at = chance.randrange(len(content))
+        file.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
     else:
-        file.write_bytes(held + struct.pack(">Q", chance.getrandbits(64)))
+        file.write_bytes(content + struct.pack(">Q", chance.getrandbits(64)))
     return f"{file.name} spoiled, way {how}"
 
 

@@ -72,14 +72,14 @@ def test_a_kill_at_any_step_loses_nothing(
             archive(store, SOME, grace_s=0)
     do, times = getattr(where, step), []
 
-    def killed(*told: object, **more: object) -> object:
+    def killed(*arguments: object, **more: object) -> object:
         times.append(1)
         if len(times) == 2 and not after:
             os._exit(9)
-        found = do(*told, **more)
+        actual = do(*arguments, **more)
         if len(times) == 2 and after:
             os._exit(9)
-        return found
+        return actual
 
     def work() -> None:
         monkeypatch.setattr(where, step, killed)
@@ -136,12 +136,12 @@ def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path, monkeypatch:
         monkeypatch.setattr(SqliteLog, "destroy", cut)
         with pytest.raises(KeyboardInterrupt):
             vmstore.erase(store, page=page, in_session="other")
-        assert {one.kind for one in store.verify().problems} == {"erasure"}  # recorded, and still there
+        assert {problem.kind for problem in store.verify().problems} == {"erasure"}  # recorded, and still there
         (file,) = files(path)
         file.unlink()
-        assert {one.kind for one in store.verify().problems} == {"archive"}
+        assert {problem.kind for problem in store.verify().problems} == {"archive"}
     for full in (False, True):
-        assert {one.kind for one in doctor(path, full=full).symptoms} == {"archive"}
+        assert {symptom.kind for symptom in doctor(path, full=full).symptoms} == {"archive"}
 
 
 def test_every_flip_in_an_archive_is_named(path: Path) -> None:
@@ -160,7 +160,7 @@ def test_every_flip_in_an_archive_is_named(path: Path) -> None:
         file.write_bytes(sound[:at] + bytes((sound[at] ^ (1 << rng.randrange(8)),)) + sound[at + 1 :])
         with vmstore.open(path) as store:
             verdict = store.verify(views=False)
-            assert verdict.ok or {one.kind for one in verdict.problems} <= {"archive", "cell"}
+            assert verdict.ok or {problem.kind for problem in verdict.problems} <= {"archive", "cell"}
             assert not verdict.ok or store.admin.log.cells(range(999)) == cells  # else a byte that nothing is read from
             try:
                 log = ArchiveLog(file)
@@ -182,7 +182,9 @@ def test_another_file_in_its_place(path: Path, wrong: str) -> None:
     """An older archive, another session's, an empty file or no archive at all in its place is named."""
     with vmstore.open(path) as store:
         archive(store, ["other", "plan"], grace_s=0)
-        named = {one.session: Path(one.file) for one in archive(store, ["plan", "other"], grace_s=0).sessions}
+        named = {
+            session.session: Path(session.file) for session in archive(store, ["plan", "other"], grace_s=0).sessions
+        }
         uids = dict(store.admin.views.execute("SELECT name, hex(uid) FROM sessions"))
         named = {name: path / "default/archive" / f"{str(uid).lower()}.archive" for name, uid in uids.items()}
         file = named["other"]
@@ -193,7 +195,7 @@ def test_another_file_in_its_place(path: Path, wrong: str) -> None:
         file.unlink()
         file.write_bytes(content[wrong])
         verdict = store.verify(views=False)
-        assert not verdict.ok and {one.kind for one in verdict.problems} <= {"archive", "cell"}
+        assert not verdict.ok and {problem.kind for problem in verdict.problems} <= {"archive", "cell"}
         with pytest.raises(CorruptError):
             everything(store)
         assert store.session("plan").context(call=1).messages()
@@ -207,15 +209,15 @@ def test_readers_and_writers_go_on_meanwhile(path: Path) -> None:
 
         def read() -> None:
             while not stop.is_set():
-                found = other.admin.log.cells(range(1, max(cells) + 1))
-                if found != cells:
-                    wrong.append({n for n in cells if found.get(n) != cells[n]})
+                actual_cells = other.admin.log.cells(range(1, max(cells) + 1))
+                if actual_cells != cells:
+                    wrong.append({n for n in cells if actual_cells.get(n) != cells[n]})
 
         def write() -> None:
             for number in range(20):
                 other.record("busy", chat(f"Number {number}"), answer("Yes."))
 
-        threads = [threading.Thread(target=one) for one in (read, write)]
+        threads = [threading.Thread(target=case) for case in (read, write)]
         for thread in threads:
             thread.start()
         for _ in range(5):
@@ -231,13 +233,13 @@ def test_frames_that_are_packed_meanwhile_are_read_again(path: Path, monkeypatch
     """Where another handle packs the very frames that are about to move, they are read again and move."""
     turned, times = Mover._turned, []
 
-    def packed(self: Mover, *told: object) -> object:
-        found = turned(self, *told)  # type: ignore[arg-type]
+    def packed(self: Mover, *arguments: object) -> object:
+        actual = turned(self, *arguments)  # type: ignore[arg-type]
         if len(times) < 1:
             times.append(1)
             with vmstore.open(path) as other:
                 other.admin.compact()
-        return found
+        return actual
 
     with vmstore.open(path) as store:
         before = everything(store)
@@ -308,8 +310,8 @@ def test_what_the_archive_lacks_stays_in_the_log(path: Path, monkeypatch: pytest
     compare = archiving.Mover._read
 
     def other(mover: Mover, frame: object, numbers: object) -> object:
-        found = compare(mover, frame, numbers)  # type: ignore[arg-type]
-        return [cell.__class__(cell.salt, b"changed") for cell in found]
+        diff = compare(mover, frame, numbers)  # type: ignore[arg-type]
+        return [cell.__class__(cell.salt, b"changed") for cell in diff]
 
     with vmstore.open(path) as store:
         before = everything(store)

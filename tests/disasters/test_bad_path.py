@@ -115,7 +115,7 @@ def test_it_is_refused_with_the_remedy(store_path: Path, make: object, message: 
 
 def test_each_case_has_its_own_words(tmp_path: Path) -> None:
     """A file, an empty folder, another folder, another program's log and a later format are told apart."""
-    said = set()
+    texts = set()
     for make, _ in CASES:
         if make in (a_file, an_empty_folder, another_folder, another_database, a_later_format):
             folder = tmp_path / make.__name__
@@ -123,8 +123,8 @@ def test_each_case_has_its_own_words(tmp_path: Path) -> None:
             make(folder / "x.vms")
             with pytest.raises(StoreError) as raised:
                 vmstore.open(folder / "x.vms")
-            said.add(str(raised.value).replace(str(folder), ""))
-    assert len(said) == 5
+            texts.add(str(raised.value).replace(str(folder), ""))
+    assert len(texts) == 5
 
 
 @pytest.mark.parametrize(

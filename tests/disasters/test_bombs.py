@@ -127,9 +127,9 @@ def _written(path: Path, mutations: Sequence[AnyMutation], contents: Sequence[by
     """A store with one more session, of one commit, past every check."""
     tell(path)
     cells = [Cell(b"n" * 16, b"many"), *(Cell(os.urandom(16), content) for content in contents)]
-    told = body([wire(one) for one in (Open(uid=b"u" * 16, name=0), *mutations)])
+    other_body = body([wire(case) for case in (Open(uid=b"u" * 16, name=0), *mutations)])
     log = SqliteLog(path / "default/log.sqlite")
-    log.append([seal(genesis(b"u" * 16), 1, len(mutations) + 1, 0, 0, told, tuple(cells), -1)], 0, 0, dense=True)
+    log.append([seal(genesis(b"u" * 16), 1, len(mutations) + 1, 0, 0, other_body, tuple(cells), -1)], 0, 0, dense=True)
     log.close()
     return path
 
@@ -253,19 +253,19 @@ BOMBS: list[tuple[Callable[[Path], Path], str, str, str]] = [
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc how much memory it took")
-@pytest.mark.parametrize(("bomb", "suffix", "how", "outcome"), BOMBS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("bomb", "suffix", "how", "outcome"), BOMBS, ids=lambda case: getattr(case, "__name__", ""))
 def test_a_few_bytes_take_little_memory(
     tmp_path: Path, bomb: Callable[[Path], Path], suffix: str, how: str, outcome: str
 ) -> None:
     """A hostile file of 1.1 MB at most is named, or read where it is sound, in less than 200 MiB."""
     file = bomb(tmp_path / f"hostile{suffix}")
-    files = [file] if file.is_file() else [one for one in file.rglob("*") if one.is_file()]
-    assert sum(one.stat().st_size for one in files) < 1_100_000
+    files = [file] if file.is_file() else [path for path in file.rglob("*") if path.is_file()]
+    assert sum(file.stat().st_size for file in files) < 1_100_000
     child = subprocess.run(
         [sys.executable, "-c", _CHILD, str(file), how], capture_output=True, text=True, check=True, timeout=300
     )
-    told, peak = child.stdout.split()
-    assert told == outcome and int(peak) < PEAK_MIB_MAX
+    lines, peak = child.stdout.split()
+    assert lines == outcome and int(peak) < PEAK_MIB_MAX
 
 
 def test_what_looks_like_a_bomb_is_not_written() -> None:

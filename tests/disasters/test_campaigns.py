@@ -33,7 +33,7 @@ from campaigns import (
     tamper,
     writers,
 )
-from campaigns.crew import Reading, Slots, Told, start
+from campaigns.crew import LoggedCall, Reading, Slots, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
 from campaigns.disk import IO, Event, Fault, disk
@@ -84,8 +84,8 @@ def folder() -> Any:
 def test_a_campaign_finds_nothing_and_is_not_deaf(name: str, folder: Path) -> None:
     """A short run of a campaign breaks no invariant and meets the faults it is there for."""
     module, run, rare = SHORT[name]
-    found = run(folder)
-    missing = {kind for kind in module.NEEDED - rare if not found[kind] and not found[f"skipped {kind}"]}
+    number = run(folder)
+    missing = {kind for kind in module.NEEDED - rare if not number[kind] and not number[f"skipped {kind}"]}
     assert not missing
 
 
@@ -127,11 +127,11 @@ def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:
 
 def test_a_seed_cuts_the_same_points(folder: Path) -> None:
     """A batch repeated with its seed plays the same script and meets the same faults."""
-    found = []
+    batches = []
     for name in ("first", "second"):
         (folder / name).mkdir()
-        found.append(power.batch(5, folder / name, 120))
-    assert found[0] == found[1]
+        batches.append(power.batch(5, folder / name, 120))
+    assert batches[0] == batches[1]
     assert script(5) == script(5) != script(6)
 
 
@@ -161,9 +161,9 @@ def test_totals_grow_with_every_run(stubbed: None, tmp_path: Path) -> None:
     totals = tmp_path / "deep" / "totals.json"
     for seed in ("1", "4"):
         assert run("--seed", seed, "--batches", "2", "--totals", str(totals)) == 0
-    told = json.loads(totals.read_text())["power"]
-    assert (told["sums"]["points"], told["sums"]["runs"], told["sums"]["failures"]) == (40, 2, 0)
-    assert told["seeds"] == [[1, 2], [4, 5]] and told["sums"]["worst wait"] == 9
+    other_power = json.loads(totals.read_text())["power"]
+    assert (other_power["sums"]["points"], other_power["sums"]["runs"], other_power["sums"]["failures"]) == (40, 2, 0)
+    assert other_power["seeds"] == [[1, 2], [4, 5]] and other_power["sums"]["worst wait"] == 9
 
 
 def test_a_broken_invariant_ends_with_the_command_that_repeats_it(
@@ -172,10 +172,10 @@ def test_a_broken_invariant_ends_with_the_command_that_repeats_it(
     """The first failure ends the run with exit code 1, counted by its kind, its seed and commit in the last line."""
     totals = tmp_path / "totals.json"
     assert run("--seed", "7", "--batches", "9", "--totals", str(totals)) == 1
-    told = capsys.readouterr()
-    last = told.out.splitlines()[-1]
+    output = capsys.readouterr()
+    last = output.out.splitlines()[-1]
     assert last.endswith("python tools/campaign.py power --seed 8 --batches 1") and "git checkout " in last
-    assert "an append is not there" in told.err
+    assert "an append is not there" in output.err
     sums = json.loads(totals.read_text())["power"]["sums"]
     assert (sums["failures"], sums["lost"], sums["batches"]) == (1, 1, 2)
 
@@ -183,9 +183,9 @@ def test_a_broken_invariant_ends_with_the_command_that_repeats_it(
 def test_json_is_one_object(stubbed: None, capsys: pytest.CaptureFixture[str]) -> None:
     """With --json the run says one object: its seeds, its counts, its problem."""
     assert run("--seed", "8", "--json") == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["campaign"], told["seeds"], told["found"]["lost"]) == ("power", [8, 8], 1)
-    assert "--seed 8" in told["problem"]
+    document = json.loads(capsys.readouterr().out)
+    assert (document["campaign"], document["seeds"], document["found"]["lost"]) == ("power", [8, 8], 1)
+    assert "--seed 8" in document["problem"]
 
 
 def test_a_deaf_campaign_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,11 +269,11 @@ def test_plain_files_are_on_the_disk_too(tmp_path: Path) -> None:
 
 def test_an_order_that_time_forbids_is_found() -> None:
     """A call acknowledged before another was asked for must stand before it."""
-    one, other = Told(1, 0, 1), Told(2, 1, 1)
-    assert writers.check_order([one, other], {(0, 1): [0, 5], (1, 1): [6, 9]}) == 2
-    assert writers.check_order([other, one], {(0, 1): [0, 7], (1, 1): [6, 9]}) == 2
+    first, other = LoggedCall(1, 0, 1), LoggedCall(2, 1, 1)
+    assert writers.check_order([first, other], {(0, 1): [0, 5], (1, 1): [6, 9]}) == 2
+    assert writers.check_order([other, first], {(0, 1): [0, 7], (1, 1): [6, 9]}) == 2
     with pytest.raises(Broken, match="order"):
-        writers.check_order([other, one], {(0, 1): [0, 5], (1, 1): [6, 9]})
+        writers.check_order([other, first], {(0, 1): [0, 5], (1, 1): [6, 9]})
 
 
 def test_a_wait_too_long_is_found() -> None:
@@ -304,7 +304,7 @@ def test_what_a_log_must_not_hold_is_found(
     """A call recorded twice, lost, or never asked for is named after a kill."""
     slots, reading = Slots(1), Reading(Path("unread"))
     monkeypatch.setattr(reading, "read", lambda: None)
-    reading.calls = [Told(n, 0, number) for n, number in enumerate(numbers, 1)]
+    reading.calls = [LoggedCall(n, 0, number) for n, number in enumerate(numbers, 1)]
     slots.ask(0, asked)
     slots.ack(0, acked)
     with pytest.raises(Broken) as raised:

@@ -26,7 +26,7 @@ def mended(path: Path, caplog: pytest.LogCaptureFixture, warned: int = 1) -> Non
     assert caplog.text.count("left out and cut again") == 2 * warned, caplog.text
     with vmstore.open(path) as store:
         problems = store.verify().problems
-        assert {one.kind for one in problems} <= {"columns"} and len(problems) == warned
+        assert {problem.kind for problem in problems} <= {"columns"} and len(problems) == warned
         store.admin.column_segments()
         assert store.verify().ok
     caplog.clear()
@@ -44,8 +44,8 @@ def test_flipped_bytes_are_noticed(store_path: Path, name: str, caplog: pytest.L
     for at in range(0, len(content), max(1, len(content) // 12)):
         file.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
         with vmstore.open(store_path) as store:
-            found = store.verify().problems
-            assert [one.where for one in found] == [segment.name], f"byte {at} of {name}"
+            problems = store.verify().problems
+            assert [problem.where for problem in problems] == [segment.name], f"byte {at} of {name}"
     caplog.clear()
     mended(store_path, caplog)
 
@@ -153,16 +153,16 @@ def test_two_processes_cut_once(store_path: Path) -> None:
     shutil.rmtree(store_path / "default" / "columns")
     command = [sys.executable, "-c", CUTTING, str(store_path)]
     cutters = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    for one in cutters:
-        assert one.stdout is not None and one.stdout.readline() == "ready\n"
-    for one in cutters:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    told = [one.communicate()[0] for one in cutters]
-    assert [one.returncode for one in cutters] == [0, 0, 0]
+    for cutter in cutters:
+        assert cutter.stdout is not None and cutter.stdout.readline() == "ready\n"
+    for cutter in cutters:
+        assert cutter.stdin is not None
+        cutter.stdin.write("go\n")
+        cutter.stdin.flush()
+    value = [each_cutter.communicate()[0] for each_cutter in cutters]
+    assert [each_cutter.returncode for each_cutter in cutters] == [0, 0, 0]
     with vmstore.open(store_path) as store:
-        assert told == [f"{store.admin.log.ordinal}\n"] * 3
+        assert value == [f"{store.admin.log.ordinal}\n"] * 3
         assert store.verify().ok
     assert len(segments(store_path)) == 3
     sound(store_path)
@@ -178,9 +178,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
             room = shutil.disk_usage(folder).free
             (folder / "ballast").write_bytes(bytes(room - 16_000))
             table = list(store.admin.page_table().rows())
-            with refused("not-written", StoreError) as told:
+            with refused("not-written", StoreError) as caught:
                 store.admin.column_segments()
-        assert "make room" in str(told.value)
+        assert "make room" in str(caught.value)
         assert not list((path / "default" / "columns").glob("*.new")) and not segments(path)
         remount(folder, "size=8m")
         assert sound(path) == table

@@ -18,7 +18,7 @@ import campaign
 import pytest
 from campaigns import asking, chores, flips, gate, power, tamper
 from campaigns.cut import World, lay
-from campaigns.held import Broken, held
+from campaigns.held import Broken, read_log
 from campaigns.script import LOG, STORE
 from msgspec.structs import replace
 
@@ -64,11 +64,11 @@ def ignored(operation: int, name: str | None, *_: Any) -> int:
 def broken(folder: Path, level: str) -> Counter[str]:
     """Cuts the power at moments of a script played with less flushing; what is broken after each."""
     with synchronous(level):
-        told = power.play(1, folder)
+        value = power.play(1, folder)
     chance, kinds = random.Random(1), Counter[str]()
-    for moment in chance.choices(power.moments(told.events), k=CUTS):
+    for moment in chance.choices(power.moments(value.events), k=CUTS):
         try:
-            power.cuts(told, [moment], folder / "left", chance)
+            power.cuts(value, [moment], folder / "left", chance)
         except Broken as error:
             kinds[error.kind] += 1
     return kinds
@@ -103,26 +103,26 @@ OFF_BY_ONE = {
 @pytest.mark.parametrize("fault", OFF_BY_ONE)
 def test_a_projector_off_by_one_is_caught(fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A projector that folds wrongly breaks what is asked of the store after a cut."""
-    told = power.play(6, folder)
-    ask_anew(told, folder / "left")
+    value = power.play(6, folder)
+    ask_anew(value, folder / "left")
     projector, handler, change = OFF_BY_ONE[fault]
     right = getattr(projector, handler)
 
-    def wrong(self: Any, *given: Any) -> None:
-        right(self, *given[:-1], change(given[-1]))  # the mutation is the last thing a handler is given
+    def wrong(self: Any, *row: Any) -> None:
+        right(self, *row[:-1], change(row[-1]))  # the mutation is the last thing a handler is given
 
     monkeypatch.setattr(projector, handler, wrong)
     with pytest.raises(Broken):
-        ask_anew(told, folder / "left")
+        ask_anew(value, folder / "left")
 
 
-def ask_anew(told: power.Told, left: Path) -> None:
+def ask_anew(other_world: power.PlayedScript, left: Path) -> None:
     """Cuts the power at some moments and asks the store everything, its views folded again."""
-    for moment in range(len(told.events) // 2, len(told.events), len(told.events) // 8):
-        world = World(told.events, told.root)
+    for moment in range(len(other_world.events) // 2, len(other_world.events), len(other_world.events) // 8):
+        world = World(other_world.events, other_world.root)
         world.advance(moment)
         views_gone(world)
-        power.whole(world, told, left, random.Random(moment))
+        power.whole(world, other_world, left, random.Random(moment))
 
 
 def views_gone(world: World) -> None:
@@ -153,20 +153,20 @@ def test_a_removed_hash_check_is_caught(folder: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("noise", [0, 512, 4096])
 def test_noise_in_the_first_sector_is_recovered(noise: int, folder: Path) -> None:
     """A log whose first sector a checkpoint that was cut left as noise opens: its WAL still holds that page."""
-    told = power.play(1, folder)
+    other_world = power.play(1, folder)
     checkpointed = (
         number
-        for number, event in enumerate(told.events, 1)
-        if (event.kind, event.path, event.offset) == ("write", str(told.root / STORE / LOG), 0)
+        for number, event in enumerate(other_world.events, 1)
+        if (event.kind, event.path, event.offset) == ("write", str(other_world.root / STORE / LOG), 0)
     )
-    world = World(told.events, told.root)
+    world = World(other_world.events, other_world.root)
     world.advance(next(checkpointed))
     image = world.image({}, len(world.journal), random.Random(1), power.of_the_log)
     path = next(path for path in image if path.endswith("/log.sqlite"))
     image[path] = random.Random(1).randbytes(noise) + (image[path] or b"")[noise:]
     with power.place(folder / "left"):
         lay(image, folder / "left")
-        assert held(folder / "left" / STORE).commits
+        assert read_log(folder / "left" / STORE).commits
 
 
 def test_a_seal_that_is_not_looked_at_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,10 +213,10 @@ def test_an_answer_of_another_basis_is_noticed(folder: Path) -> None:
         for n in range(3):
             store.record("s", {"model": "m", "messages": [{"role": "user", "content": f"{n}"}]})
         answer = store.query(text)
-        found = asking.Answer(text, None, answer.basis, asking.told(answer), "rw")
-    assert asking.check(folder, [found], random.Random(1))["answers"] == 1
+        actual_answer = asking.Answer(text, None, answer.basis, asking.rows_text(answer), "rw")
+    assert asking.check(folder, [actual_answer], random.Random(1))["answers"] == 1
     (folder / "cut.vms").rename(folder / "before.vms")
-    early = found._replace(basis={**found.basis, "ordinal": found.basis["ordinal"] - 1})
+    early = actual_answer._replace(basis={**actual_answer.basis, "ordinal": actual_answer.basis["ordinal"] - 1})
     with pytest.raises(Broken, match="moved"):
         asking.check(folder, [early], random.Random(1))
 
@@ -236,11 +236,11 @@ def test_a_gate_that_looks_at_no_cell_is_seen(folder: Path, monkeypatch: pytest.
 def test_a_fold_that_raises_over_a_cell_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where such a cell stops the fold too, as it did once, the campaign meets the question that is not answered."""
 
-    def told(content: bytes | None) -> Any:
+    def decoded(content: bytes | None) -> Any:
         return json.loads(content or b"{}")
 
     monkeypatch.setattr(BatchContents, "wrong", lambda self, ref, form: None)
-    monkeypatch.setattr(calls, "object_of", told)
+    monkeypatch.setattr(calls, "object_of", decoded)
     with pytest.raises(Broken):
         for seed in (7, 4, 1):
             (folder / str(seed)).mkdir()

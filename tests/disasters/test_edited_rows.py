@@ -22,7 +22,7 @@ EDITS = lanes.tries(24)
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with forks, a long cell, an archive, a text index and column segments, closed."""
     path = told_at(tmp_path_factory.mktemp("told") / "a.vms")
     with vmstore.open(path) as store:
@@ -39,12 +39,12 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "vmstore")
 
 
-def test_edits_end_in_findings(told: Path, tmp_path: Path) -> None:
+def test_edits_end_in_findings(store_folder: Path, tmp_path: Path) -> None:
     """Whatever is written into any column or file, every door raises errors of ours alone, and many are noticed."""
     # A question alone may stumble over a value of another type in the views, where verify names it.
     noticed, foreign = 0, {}
     for seed in range(EDITS):
-        store = copied(told, tmp_path / "a.vms")
+        store = copied(store_folder, tmp_path / "a.vms")
         done = damage(store, random.Random(seed))
         doors = Doors(store, tmp_path)
         noticed += doors.noticed
@@ -58,9 +58,9 @@ def test_edits_end_in_findings(told: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rows_out_of_order_are_named(told: Path, tmp_path: Path, seed: int) -> None:
+def test_rows_out_of_order_are_named(store_folder: Path, tmp_path: Path, seed: int) -> None:
     """Rows of the log that changed places within a page are findings of verify, and never a traceback."""
-    store = copied(told, tmp_path / "a.vms")
+    store = copied(store_folder, tmp_path / "a.vms")
     out_of_order(store / "default/log.sqlite", random.Random(seed))
     doors = Doors(store, tmp_path)
     assert doors.foreign == {} and doors.noticed

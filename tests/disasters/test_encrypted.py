@@ -30,14 +30,14 @@ def key(tmp_path: Path) -> Path:
     return vmstore.new_store_key(tmp_path / "store.key")
 
 
-def recorder(path: Path, key: Path, first: int, told: int) -> None:
+def recorder(path: Path, key: Path, first: int, other_number: int) -> None:
     """Says that it begins, records for ever, each call for a new user, and says how many it was told are there."""
-    os.write(told, b"!")
+    os.write(other_number, b"!")
     store = vmstore.open(path, key=key)
     for number in count(first):
         store.session(f"s{number}", create=True, user=f"user {number}")
         store.record(f"s{number}", chat(f"question {number} {LONG}"), answer("yes"))
-        os.write(told, b".")
+        os.write(other_number, b".")
 
 
 def test_what_was_acknowledged_can_be_read(tmp_path: Path, key: Path) -> None:
@@ -53,12 +53,12 @@ def test_what_was_acknowledged_can_be_read(tmp_path: Path, key: Path) -> None:
         assert os.read(reader, 1) == b"!"
         time.sleep(0.05 + 0.02 * tries)
         kill(pid)
-        told = len(os.read(reader, 1 << 20))
+        other_count = len(os.read(reader, 1 << 20))
         os.close(reader)
         with vmstore.open(path, key=key) as store:
             assert store.verify().ok
             calls = [info.session for info in store.sessions() if info.calls]
-            assert kept + told <= len(calls) <= kept + told + 1
+            assert kept + other_count <= len(calls) <= kept + other_count + 1
             for number in range(kept, len(calls)):
                 assert store.session(f"s{number}").wire.request(call=1) == chat(f"question {number} {LONG}")
             kept = max((int(info.session[1:]) + 1 for info in store.sessions()), default=0)

@@ -29,8 +29,8 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 def views(store: Path) -> Path:
     """A store's one views file."""
-    (found,) = (store / "default").glob("views-*.sqlite")
-    return found
+    (path,) = (store / "default").glob("views-*.sqlite")
+    return path
 
 
 def of_the_views(kind: str, path: str) -> bool:

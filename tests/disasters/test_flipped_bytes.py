@@ -21,11 +21,11 @@ SAMPLES = 300
 HEADER = range(100)
 SCHEMA = range(3_500, 4_096)  # the tables' own text, at the end of the first page
 
-Held = tuple[list[Commit], dict[int, Cell]]
+LogContents = tuple[list[Commit], dict[int, Cell]]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sessions and forks, closed, its views deleted so that each open folds the log."""
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
@@ -34,7 +34,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def held(path: Path) -> Held:
+def log_contents(path: Path) -> LogContents:
     """Every commit and cell of a log."""
     log = SqliteLog(path / LOG, readonly=True)
     try:
@@ -88,20 +88,20 @@ def offsets(size: int) -> list[tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(told: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(store_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Of every byte flipped, one at a time: what came of it, and whether the log still holds the same."""
-    sound, expected = (told / LOG).read_bytes(), held(told)
-    found = {}
+    sound, expected = (store_folder / LOG).read_bytes(), log_contents(store_folder)
+    fields = {}
     for number, (offset, bits) in enumerate(offsets(len(sound))):
-        path = shutil.copytree(told, tmp_path_factory.mktemp("flipped") / "a.vms")
+        path = shutil.copytree(store_folder, tmp_path_factory.mktemp("flipped") / "a.vms")
         flipped = bytearray(sound)
         flipped[offset] ^= bits
         (path / LOG).write_bytes(flipped)
         outcome = Outcome(path, "r" if number % 10 else "rw")
         silent = not outcome.noticed and not outcome.foreign
-        found[offset, bits] = outcome, silent and held(path) == expected
+        fields[offset, bits] = outcome, silent and log_contents(path) == expected
         shutil.rmtree(path)
-    return found
+    return fields
 
 
 def test_what_verify_calls_sound_is_unchanged(outcomes: Outcomes) -> None:
@@ -124,19 +124,19 @@ def test_many_flips_are_noticed(outcomes: Outcomes) -> None:
     assert sum(outcome.noticed for outcome, _ in outcomes.values()) > SAMPLES // 10
 
 
-def test_a_cut_file_is_a_problem(told: Path, tmp_path: Path) -> None:
+def test_a_cut_file_is_a_problem(store_folder: Path, tmp_path: Path) -> None:
     """A log file that ends early, at any page or within one, is named damaged and never taken as shorter."""
-    sound = (told / LOG).read_bytes()
+    sound = (store_folder / LOG).read_bytes()
     for number, size in enumerate([*range(0, len(sound), 4096), len(sound) - 1, 100, 99, 5_000]):
-        path = shutil.copytree(told, tmp_path / str(number))
+        path = shutil.copytree(store_folder, tmp_path / str(number))
         (path / LOG).write_bytes(sound[:size])
         outcome = Outcome(path, "rw")
         assert outcome.noticed and not outcome.foreign, f"cut to {size} of {len(sound)} bytes"
 
 
-def test_changed_content_is_never_answered(told: Path, tmp_path: Path) -> None:
+def test_changed_content_is_never_answered(store_folder: Path, tmp_path: Path) -> None:
     """A message whose cell was changed is an error that names it, never other words."""
-    path = shutil.copytree(told, tmp_path / "a.vms")
+    path = shutil.copytree(store_folder, tmp_path / "a.vms")
     with vmstore.open(path) as store:
         sound = words(store)
     edit(path, "UPDATE frames SET content = CAST(replace(content, 'North', 'South') AS BLOB)")

@@ -60,18 +60,18 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path, size: str) -> None:
 
 def test_a_full_disk_says_that_nothing_is_there(tmp_path: Path) -> None:
     """Wherever a disk is full, each record that fails for it says for sure that it is not there, and none is."""
-    said = list[str]()
+    texts = list[str]()
     for kib in range(600, 1_600, 100):
         with small_disk(tmp_path / str(kib), f"{kib}k") as folder, vmstore.open(folder / "agent.vms") as store:
             acknowledged, error = fill(store)
             for _ in range(3):
                 with pytest.raises(StoreError) as again:
                     store.record("s", request(acknowledged + 1), answer("no"))
-                said += [str(error), str(again.value)]
+                texts += [str(error), str(again.value)]
             with vmstore.open(folder / "agent.vms", "r") as reader:
                 assert whole(reader, acknowledged) == acknowledged
-    assert not [one for one in said if "is not known" in one]
-    assert [one for one in said if "nothing of the commit is there" in one]
+    assert not [text for text in texts if "is not known" in text]
+    assert [text for text in texts if "nothing of the commit is there" in text]
 
 
 def test_a_store_goes_on_when_there_is_room_again(tmp_path: Path) -> None:

@@ -26,26 +26,26 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 def texts(calls: int) -> list[str]:
     """The messages of the request of a call: every question and answer so far."""
-    said = []
+    other_texts = []
     for n in range(1, calls):
-        said += [f"question {n} " + "why? " * (n % 7 * 40), f"answer {n}"]
-    return [*said, f"question {calls} " + "why? " * (calls % 7 * 40)]
+        other_texts += [f"question {n} " + "why? " * (n % 7 * 40), f"answer {n}"]
+    return [*other_texts, f"question {calls} " + "why? " * (calls % 7 * 40)]
 
 
 def request(calls: int) -> dict[str, Any]:
     """The request of a call; only the last eight messages are kept in context."""
-    said = texts(calls)
-    return chat(*said[-7:] if len(said) > 7 else said, seed=calls)
+    other_texts = texts(calls)
+    return chat(*other_texts[-7:] if len(other_texts) > 7 else other_texts, seed=calls)
 
 
-def recorder(path: Path, first: int, told: int) -> None:
+def recorder(path: Path, first: int, number: int) -> None:
     """Says that it begins, records calls for ever, and writes a byte to a pipe for each one acknowledged."""
-    os.write(told, b"!")
+    os.write(number, b"!")
     store = vmstore.open(path)
     call = first
     while True:
         store.record("s", request(call), answer(f"answer {call}"), request_id=f"r-{call}")
-        os.write(told, b".")
+        os.write(number, b".")
         call += 1
 
 
@@ -71,10 +71,12 @@ def test_what_was_acknowledged_is_there(store_path: Path) -> None:
     while number < KILLS or calls <= KILLS:
         number += 1
         assert number < 200, "the recorder never came to record"
-        told = acknowledged(store_path, calls + 1, 0.01 + 0.003 * number)
+        other_number = acknowledged(store_path, calls + 1, 0.01 + 0.003 * number)
         with vmstore.open(store_path) as store:
             kept = _calls(store)
-            assert calls + told <= kept <= calls + told + 1, "one call may be written and not yet acknowledged"
+            assert calls + other_number <= kept <= calls + other_number + 1, (
+                "one call may be written and not yet acknowledged"
+            )
             calls = kept
     with vmstore.open(store_path) as store:
         assert store.verify().ok

@@ -20,7 +20,7 @@ ViewFile = Callable[[Path], None]
 
 
 @pytest.fixture
-def told(store_path: Path) -> Path:
+def store_folder(store_path: Path) -> Path:
     """A store with sessions and forks, closed."""
     tell(store_path)
     with vmstore.open(store_path) as store:
@@ -30,8 +30,8 @@ def told(store_path: Path) -> Path:
 
 def views(store: Path) -> Path:
     """A closed store's one views file."""
-    (found,) = (store / "default").glob("views-*.sqlite")
-    return found
+    (path,) = (store / "default").glob("views-*.sqlite")
+    return path
 
 
 def dumps(store: vmstore.Store) -> dict[str, list[tuple[object, ...]]]:
@@ -102,33 +102,33 @@ DAMAGES = [deleted, emptied, noise, cut, scribbled, a_shorter_stores, a_longer_s
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=[d.__name__ for d in DAMAGES])
-def test_the_log_gives_the_views_back(told: Path, damage: ViewFile, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_gives_the_views_back(store_folder: Path, damage: ViewFile, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever became of the views file, every view equals a fresh fold of the log and verify is clean."""
     caplog.set_level(logging.CRITICAL, "vmstore")
-    damage(views(told))
-    fresh = shutil.copytree(told, told.with_name("fresh.vms"), ignore=shutil.ignore_patterns("views-*"))
+    damage(views(store_folder))
+    fresh = shutil.copytree(store_folder, store_folder.with_name("fresh.vms"), ignore=shutil.ignore_patterns("views-*"))
     with vmstore.open(fresh) as store:
         expected = dumps(store)
     for mode in ("r", "rw", "rw"):
-        with vmstore.open(told, mode) as store:
+        with vmstore.open(store_folder, mode) as store:
             assert dumps(store) == expected
             assert store.verify().ok
 
 
-def test_deleted_views_are_rebuilt_equal(told: Path) -> None:
+def test_deleted_views_are_rebuilt_equal(store_folder: Path) -> None:
     """The views of a store that were deleted while it was closed come back with the digests they had."""
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         before, positions = dumps(store), store.info().positions
-    views(told).unlink()
-    with vmstore.open(told) as store:
+    views(store_folder).unlink()
+    with vmstore.open(store_folder) as store:
         assert dumps(store) == before
         assert store.info().positions == positions
         assert store.session("plan").context(call=2).messages()
 
 
-def test_rebuild_is_the_same_view_by_view(told: Path) -> None:
+def test_rebuild_is_the_same_view_by_view(store_folder: Path) -> None:
     """Rebuilding each view alone, and then all, changes no row."""
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         before = dumps(store)
         for projector in PROJECTORS:
             store.admin.rebuild(projector.name)
@@ -138,46 +138,46 @@ def test_rebuild_is_the_same_view_by_view(told: Path) -> None:
         assert store.verify().ok
 
 
-def test_views_killed_while_folding_go_on(told: Path) -> None:
+def test_views_killed_while_folding_go_on(store_folder: Path) -> None:
     """A fold that is killed leaves views that the next open brings to the log's end, equal."""
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         before = dumps(store)
     for number in range(8):
-        for file in (told / "default").glob("views-*"):
+        for file in (store_folder / "default").glob("views-*"):
             file.unlink()
 
         def work() -> None:
-            vmstore.open(told).sessions()
+            vmstore.open(store_folder).sessions()
 
         pid = start(work)
         time.sleep(0.004 * number)
         kill(pid)
-        with vmstore.open(told) as store:
+        with vmstore.open(store_folder) as store:
             assert dumps(store) == before
             assert store.verify().ok
 
 
-def test_views_ahead_of_their_log_are_made_anew(told: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_views_ahead_of_their_log_are_made_anew(store_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where an older log was put back, what the views hold beyond it is forgotten, and that is said."""
-    log = told / "default" / "log.sqlite"
+    log = store_folder / "default" / "log.sqlite"
     older = log.read_bytes()
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         before = dumps(store)
         store.record("later", chat("hi"))
         store.sessions()
     log.write_bytes(older)
-    with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(told) as store:
+    with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(store_folder) as store:
         assert dumps(store) == before
         assert store.verify().ok
     assert "rebuilt from the log" in caplog.text
 
 
-def test_views_of_another_store_beside_an_empty_log(told: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_views_of_another_store_beside_an_empty_log(store_folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A store that holds nothing yet forgets views it finds, and folds its own first call."""
     caplog.set_level(logging.CRITICAL, "vmstore")
-    path = told.with_name("empty.vms")
+    path = store_folder.with_name("empty.vms")
     vmstore.open(path).close()
-    shutil.copy(views(told), path / "default" / views(told).name)
+    shutil.copy(views(store_folder), path / "default" / views(store_folder).name)
     with vmstore.open(path) as store:
         assert store.sessions() == []
         assert set(store.info().positions.values()) == {0}

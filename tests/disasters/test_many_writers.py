@@ -51,7 +51,7 @@ def test_a_tail_has_no_gap_while_others_write(tmp_path: Path) -> None:
         positions: dict[str, list[int]] = {}
         for entry in seen:
             positions.setdefault(entry.session, []).append(entry.position)
-        assert all(found == list(range(1, len(found) + 1)) for found in positions.values())
+        assert all(position == list(range(1, len(position) + 1)) for position in positions.values())
         assert store.session("shared").info().calls == 3 * EACH
         assert [store.session(f"own-{n}").info().calls for n in range(3)] == [EACH] * 3
         assert store.verify().ok
@@ -111,9 +111,9 @@ def test_appends_are_seen_whole(tmp_path: Path) -> None:
 
     reader, child, counts = SqliteLog(path, readonly=True), start(write_on), set()
     while not os.waitpid(child, os.WNOHANG)[0]:
-        found = reader.tail(0, 9_999)
-        counts.add(len(found))
-        assert len(reader.cells(c.cell for c in found)) == len(found)
+        entries = reader.tail(0, 9_999)
+        counts.add(len(entries))
+        assert len(reader.cells(c.cell for c in entries)) == len(entries)
     assert len(reader.tail(0, 9_999)) == 450
     assert {count % 3 for count in counts} == {0} and len(counts) > 2
     reader.close()
@@ -121,12 +121,12 @@ def test_appends_are_seen_whole(tmp_path: Path) -> None:
 
 def test_a_writer_that_lost_a_race_is_next(tmp_path: Path) -> None:
     """Beside a process that records into a session without a pause another's calls get in, one after few of its."""
-    path, said = tmp_path / "a.vms", [f"line {n}" for n in range(150)]
+    path, texts = tmp_path / "a.vms", [f"line {n}" for n in range(150)]
 
     def record_on() -> None:
         with vmstore.open(path) as store:
             while True:
-                store.record("shared", chat(*said, "mine"))
+                store.record("shared", chat(*texts, "mine"))
 
     busy = start(record_on)
     try:
@@ -134,7 +134,7 @@ def test_a_writer_that_lost_a_race_is_next(tmp_path: Path) -> None:
             while not store.sessions() or store.session("shared").info().calls < 5:
                 assert not os.waitpid(busy, os.WNOHANG)[0], "who records without a pause ended"
                 time.sleep(0.001)
-            calls = [store.record("shared", chat(*said, "theirs")).call for _ in range(12)]
+            calls = [store.record("shared", chat(*texts, "theirs")).call for _ in range(12)]
     finally:
         kill(busy)
     between = [later - earlier - 1 for earlier, later in pairwise(calls)]

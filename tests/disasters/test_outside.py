@@ -39,7 +39,7 @@ def believed(path: Path) -> Any:
 def agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is asked."""
     for module in (backup, sessions, merge):
-        monkeypatch.setattr(module, "settle", lambda *told: None)
+        monkeypatch.setattr(module, "settle", lambda *arguments: None)
 
 
 def followed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,19 +79,19 @@ PLANTED: dict[str, tuple[Plant, str, str]] = {
 def test_what_obeyed_before_is_seen(room: outside.Room, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """With the behaviour of before planted, the campaign ends with what is broken; without it nothing is."""
     plant, name, kind = PLANTED[fault]
-    (one,) = [one for one in INPUTS if f"{one.kind}, {one.name}" == name]
-    outside.tried(room, one)
+    (each_input,) = [input_file for input_file in INPUTS if f"{input_file.kind}, {input_file.name}" == name]
+    outside.tried(room, each_input)
     with monkeypatch.context() as planted:
         plant(planted)
         with TemporaryDirectory(dir=room.place.parent) as at:
             other = outside.Room(Path(at) / "room")
-            with pytest.raises(Broken) as told:
-                outside.tried(other, one)
-    assert told.value.kind == kind, told.value
+            with pytest.raises(Broken) as caught:
+                outside.tried(other, each_input)
+    assert caught.value.kind == kind, caught.value
 
 
 def test_there_are_inputs_for_every_door() -> None:
     """Over two hundred inputs, of each kind some, no two of the same name."""
-    names = [(one.kind, one.name) for one in INPUTS]
+    names = [(each_input.kind, each_input.name) for each_input in INPUTS]
     assert len(set(names)) == len(names) > 200
-    assert {one.kind for one in INPUTS} >= outside.NEEDED - {"refused", "taken harmlessly"}
+    assert {each_input.kind for each_input in INPUTS} >= outside.NEEDED - {"refused", "taken harmlessly"}

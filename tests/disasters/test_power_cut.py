@@ -53,29 +53,29 @@ def acknowledged_and_left(made: Disk, folder: Path, synchronous: str | None = No
     if synchronous:
         with log.file as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
-    found = []
+    rows = []
     for number in range(8):
         last = append(log)
         left = folder / f"left-{number}"
         left.mkdir()
         made.after_power_cut(folder, left)
-        found.append((last, survivors(left / "log.sqlite")))
+        rows.append((last, survivors(left / "log.sqlite")))
     log.close()
-    return found
+    return rows
 
 
 def test_what_was_acknowledged_survives_a_power_cut(tmp_path: Path) -> None:
     """After every append the flushed bytes alone hold every commit acknowledged so far."""
     with disk() as made:
-        found = acknowledged_and_left(made, tmp_path)
-    assert found == [(2 * n, 2 * n) for n in range(1, 9)]
+        rows = acknowledged_and_left(made, tmp_path)
+    assert rows == [(2 * n, 2 * n) for n in range(1, 9)]
 
 
 def test_less_than_full_would_lose_commits(tmp_path: Path) -> None:
     """The test above can fail: with synchronous at NORMAL a power cut loses what was acknowledged."""
     with disk() as made:
-        found = acknowledged_and_left(made, tmp_path, "NORMAL")
-    assert any(left < last for last, left in found)
+        rows = acknowledged_and_left(made, tmp_path, "NORMAL")
+    assert any(left < last for last, left in rows)
 
 
 @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
@@ -141,13 +141,13 @@ def each_failure(
         made.left, made.failures = step, failures
         try:
             there = append(log)
-            said = "there" if made.left is None else "no failure"
+            text = "there" if made.left is None else "no failure"
         except StoreError as raised:
-            said = str(raised)
+            text = str(raised)
         made.left = None
-        yield log, place, said, there
+        yield log, place, text, there
         log.close()
-        if said == "no failure":
+        if text == "no failure":
             return
 
 
@@ -156,26 +156,26 @@ def each_failure(
 def test_a_failed_append_is_resolved(tmp_path: Path, before: int, failures: int) -> None:
     """Whichever writes and flushes of an append fail, it is there and durable, or it says that nothing of it is
     there, or that nobody knows; after a power cut or a kill that is so, and after the next append."""
-    told = set()
+    texts = set()
     with disk() as made:
-        for log, folder, said, there in each_failure(made, tmp_path, before, failures):
-            if "is not known" in said:
+        for log, folder, text, there in each_failure(made, tmp_path, before, failures):
+            if "is not known" in text:
                 there = log.ordinal
-                told.add("unknown")
+                texts.add("unknown")
             else:
-                assert said in ("there", "no failure") or "nothing of the commit is there" in said
-                told.add(said.partition("; ")[2].partition(":")[0] or said)
-                assert left_after(made, folder) == (there, there), said
+                assert text in ("there", "no failure") or "nothing of the commit is there" in text
+                texts.add(text.partition("; ")[2].partition(":")[0] or text)
+                assert left_after(made, folder) == (there, there), text
             assert append(log) == there + 2
-            assert left_after(made, folder) == (there + 2, there + 2), said
-    assert "no failure" in told and len(told) > 1
+            assert left_after(made, folder) == (there + 2, there + 2), text
+    assert "no failure" in texts and len(texts) > 1
 
 
 def test_a_failed_append_may_be_there(tmp_path: Path) -> None:
     """An append whose flush failed is found in the log where its WAL could be kept, and counts as done."""
     with disk() as made:
-        said = {said for *_, said, _ in each_failure(made, tmp_path, 4, 2)}
-    assert "there" in said
+        value = {path for *_, path, _ in each_failure(made, tmp_path, 4, 2)}
+    assert "there" in value
 
 
 def test_a_failed_flush_left_alone_would_lose_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,13 +183,13 @@ def test_a_failed_flush_left_alone_would_lose_commits(tmp_path: Path, monkeypatc
     monkeypatch.setattr(sqlite, "write_again", lambda path, start: None)
     with disk() as made:
         cases = each_failure(made, tmp_path, 4, 2)
-        lost = [said for _, folder, said, there in cases if left_after(made, folder)[0] < there]
+        lost = [expected for _, folder, expected, there in cases if left_after(made, folder)[0] < there]
     assert lost == ["there"]
 
 
 def written_over(made: Disk, folder: Path) -> list[bool]:
     """For each append that counts although its flush failed: whether it wrote over frames flushed before it."""
-    found = []
+    items = []
     for step in range(50):
         place = folder / str(step)
         place.mkdir()
@@ -210,16 +210,16 @@ def written_over(made: Disk, folder: Path) -> list[bool]:
             made.left = None
             log.close()
         if not failed:
-            return found
-        found.append(any(at < end for name, at in made.writes if name.endswith("-wal")))
-    return found
+            return items
+        items.append(any(at < end for name, at in made.writes if name.endswith("-wal")))
+    return items
 
 
 def test_what_was_flushed_is_not_written_over(tmp_path: Path) -> None:
     """After a failed flush nothing is written where an acknowledged commit lies: a cut there may leave noise."""
     with disk() as made:
-        found = written_over(made, tmp_path)
-    assert found and not any(found)
+        actual_written_over = written_over(made, tmp_path)
+    assert actual_written_over and not any(actual_written_over)
 
 
 def test_a_whole_wal_written_again_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,18 +233,18 @@ def test_a_whole_wal_written_again_would_be_seen(tmp_path: Path, monkeypatch: py
 def test_what_stayed_in_doubt_is_mended_first(tmp_path: Path, failures: int) -> None:
     """Where nobody knows what became of an append, the next one on the same handle makes it last before itself."""
     with disk() as made:
-        for log, folder, said, _ in each_failure(made, tmp_path, 4, failures):
+        for log, folder, text, _ in each_failure(made, tmp_path, 4, failures):
             there = append(log)
-            assert left_after(made, folder) == (there, there), said
+            assert left_after(made, folder) == (there, there), text
 
 
 def test_a_failed_commit_is_unknown_not_absent(tmp_path: Path) -> None:
     """While the disk goes on failing a commit is said to be absent only where its end never came to the disk."""
-    told = set()
+    texts = set()
     with disk() as made:
-        for log, folder, said, there in each_failure(made, tmp_path, 2, None):
-            told.add("unknown" if "whether the commit is there is not known" in said else "known")
-            if "nothing of the commit is there" in said:
+        for log, folder, text, there in each_failure(made, tmp_path, 2, None):
+            texts.add("unknown" if "whether the commit is there is not known" in text else "known")
+            if "nothing of the commit is there" in text:
                 assert log.ordinal == there
-                assert left_after(made, folder) == (there, there), said
-    assert told == {"unknown", "known"}
+                assert left_after(made, folder) == (there, there), text
+    assert texts == {"unknown", "known"}

@@ -155,13 +155,13 @@ def test_a_daemon_goes_on_without_its_parents(path: Path) -> None:
     assert counted(path) == {"s": 2, "daemon": 3 * EACH}
 
 
-@pytest.mark.parametrize("given", ["path", "store"])
-def test_a_wrapped_client_records_in_children_while_the_parents_recorder_rests(path: Path, given: str) -> None:
+@pytest.mark.parametrize("text", ["path", "store"])
+def test_a_wrapped_client_records_in_children_while_the_parents_recorder_rests(path: Path, text: str) -> None:
     """Calls made in a forked process are in the store although the parent closed its recorder first."""
     answers = httpx2.MockTransport(lambda _: httpx2.Response(200, json=answer("because")))
     client = httpx2.Client(transport=answers, base_url="http://provider/v1")
     store = vmstore.open(path)
-    wrapped = vmstore.wrap(client, path if given == "path" else store, "w")
+    wrapped = vmstore.wrap(client, path if text == "path" else store, "w")
     wrapped.post("/chat/completions", json=chat("in the parent"))
     assert wrapped.vmstore.flush()
     gate = Gate()
@@ -435,8 +435,8 @@ def test_a_live_session_follows(path: Path) -> None:
 
     assert joined(start(work)) == 0
     session.user("Yes, let's go with Postgres.")
-    said = str(session.pack().messages())
-    assert "Which database" in said and "Let us use Postgres." in said and "Yes, let's go" in said
+    text = str(session.pack().messages())
+    assert "Which database" in text and "Let us use Postgres." in text and "Yes, let's go" in text
     store.close()
 
 
@@ -466,7 +466,7 @@ def test_questions_follow(path: Path) -> None:
     session = store.session("s")
 
     def asked() -> tuple[int, ...]:
-        found = (
+        values = (
             store.search("first"),
             session.calls(),
             store.tail(),
@@ -474,13 +474,13 @@ def test_questions_follow(path: Path) -> None:
             session.pages(),
             store.sessions(),
         )
-        return tuple(len(list(one)) for one in found)
+        return tuple(len(list(value)) for value in values)
 
     before, gate = asked(), Gate()
 
     def work() -> None:
         now = asked()
-        assert all(one >= other for one, other in zip(now, before, strict=True)) and now[1] == before[1] + 1
+        assert all(first >= other for first, other in zip(now, before, strict=True)) and now[1] == before[1] + 1
 
     child = later(gate, work)
     calls(store, "s", 1)

@@ -64,12 +64,12 @@ def test_a_medium_made_read_only_after_a_kill_keeps_what_was_acknowledged(tmp_pa
             store = vmstore.open(path)
             for number in range(5):
                 store.record("late", chat(f"{number}"), answer("yes"))
-            os.write(told, b".")
+            os.write(value, b".")
             time.sleep(60)  # until it is killed, the store open
 
-        heard, told = os.pipe()
+        heard, value = os.pipe()
         pid = start(work)
-        os.close(told)
+        os.close(value)
         assert os.read(heard, 1) == b".", "the child ended before it had recorded"
         os.close(heard)
         kill(pid)

@@ -45,22 +45,22 @@ def test_who_is_overtaken_decides_again(store_path: Path, monkeypatch: pytest.Mo
             return mark(asked, part)
 
         monkeypatch.setattr(retract, "_mark", overtaken)
-        found = vmstore.retract(store, page=f"a/p{root}", reason="wrong")
-        assert found.again == 1 and [one.session for one in found.sessions] == ["a", "b"]
+        retraction = vmstore.retract(store, page=f"a/p{root}", reason="wrong")
+        assert retraction.again == 1 and [session.session for session in retraction.sessions] == ["a", "b"]
         assert superseded(store, "a") == {root} and superseded(store, "b") == {root, late[0]}
-        assert {page.page for page in found.sessions[1].pages} == {f"p{root}", f"p{late[0]}"}
-        assert len(found.sessions[0].pages) == 1, "what was marked before is told once"
+        assert {page.page for page in retraction.sessions[1].pages} == {f"p{root}", f"p{late[0]}"}
+        assert len(retraction.sessions[0].pages) == 1, "what was marked before is told once"
         assert store.verify().ok
 
 
-def half_way(path: Path, done: int, told: int) -> None:
+def half_way(path: Path, done: int, number: int) -> None:
     """Retracts until so many sessions are marked, says so and waits to be killed."""
     store = vmstore.open(path)
     mark, marked = retract._mark, [0]
 
     def counted(asked: Any, part: Any) -> list[int]:
         if marked[0] == done:
-            os.write(told, b".")
+            os.write(number, b".")
             os.read(os.pipe()[0], 1)
         marked[0] += 1
         return mark(asked, part)
@@ -86,11 +86,11 @@ def test_a_kill_half_way_is_finished_by_asking_again(store_path: Path, done: int
         names = [info.session for info in store.sessions()]
         before = [name for name in names if superseded(store, name)]
         assert len(before) == done and all(len(superseded(store, name)) in (2, 3) for name in before)
-        found = vmstore.retract(store, session="main", reason="went wrong")
-        assert sum(bool(one.pages) for one in found.sessions) == SESSIONS + 1 - done
+        retraction = vmstore.retract(store, session="main", reason="went wrong")
+        assert sum(bool(session.pages) for session in retraction.sessions) == SESSIONS + 1 - done
         assert all(len(superseded(store, name)) == 2 + name.startswith("fork") for name in names)
-        told = [one for name in names for one in notes(store, name)]
-        assert len(told) == len(set(told)), "no page of a session is marked twice"
+        value = [note for name in names for note in notes(store, name)]
+        assert len(value) == len(set(value)), "no page of a session is marked twice"
         assert not vmstore.retract(store, session="main").work and store.verify().ok
     os.close(reader)
     os.close(writer)

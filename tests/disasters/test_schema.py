@@ -58,13 +58,13 @@ def refusals(path: Path, beside: Path) -> list[str]:
         lambda: backup(path, beside / "bak"),
         lambda: merge(beside / "other.vms", path),
     ]
-    found = []
+    texts = []
     vmstore.open(beside / "other.vms").close()
     for door in doors:
         with pytest.raises(CorruptError) as error:
             door()
-        found.append(str(error.value))
-    return found
+        texts.append(str(error.value))
+    return texts
 
 
 @pytest.mark.parametrize("kind", PLANTED)
@@ -72,8 +72,11 @@ def test_what_was_planted_in_a_log_is_named(store_path: Path, kind: str) -> None
     """A log with a trigger, table, index or view of others opens nowhere; taken out as told it does."""
     tell(store_path)
     plant(store_path / LOG, PLANTED[kind])
-    told = refusals(store_path, store_path.parent)
-    assert all(f"holds the {kind} 'planted'" in one and "put back a backup" in one for one in told)
+    other_refusals = refusals(store_path, store_path.parent)
+    assert all(
+        f"holds the {kind} 'planted'" in other_refusal and "put back a backup" in other_refusal
+        for other_refusal in other_refusals
+    )
     (symptom,) = doctor(store_path).symptoms
     assert f"holds the {kind} 'planted'" in symptom.what
     command = symptom.remedy.rpartition("; or ")[2]
@@ -88,8 +91,11 @@ def test_what_was_changed_in_a_log_is_named(store_path: Path, how: Callable[[Pat
     """A log whose tables are not as they are made opens nowhere, and a backup is the remedy."""
     tell(store_path)
     how(store_path / LOG)
-    told = refusals(store_path, store_path.parent)
-    assert all("does not make like that" in one and "DROP" not in one.replace("DROP TABLE kept", "") for one in told)
+    other_refusals = refusals(store_path, store_path.parent)
+    assert all(
+        "does not make like that" in other_refusal and "DROP" not in other_refusal.replace("DROP TABLE kept", "")
+        for other_refusal in other_refusals
+    )
     assert len(doctor(store_path).symptoms) == 1
 
 

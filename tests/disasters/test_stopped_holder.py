@@ -63,11 +63,11 @@ def in_limits(call: Callable[[], object]) -> object:
     """What a call answers or raises, once it is seen that it ended in time."""
     began = time.monotonic()
     try:
-        found = call()
+        actual_error = call()
     except LockedError as error:
-        found = error
+        actual_error = error
     assert time.monotonic() - began < MARGIN * WAIT_S
-    return found
+    return actual_error
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ def test_a_record_ends_and_names_the_holder(path: Path) -> None:
     """A record behind a stopped writer ends with its pid, that it is stopped and what to do, and leaves nothing."""
     with vmstore.open(path, wait_s=WAIT_S) as store, stopped(path, alone) as pid:
         end = store.admin.log.ordinal
-        found = in_limits(lambda: store.record("s", chat("and then?"), LATER))
-        assert isinstance(found, LockedError)
+        text = in_limits(lambda: store.record("s", chat("and then?"), LATER))
+        assert isinstance(text, LockedError)
         for word in (f"process {pid} (", "which is stopped", "since 2", f"kill -CONT {pid}", "nothing was written"):
-            assert word in str(found)
+            assert word in str(text)
         assert store.admin.log.ordinal == end
         os.kill(pid, signal.SIGCONT)
         os.waitpid(pid, 0)
@@ -115,21 +115,21 @@ def test_questions_go_on_while_a_record_waits(path: Path) -> None:
 def test_threads_that_queue_end_together(path: Path) -> None:
     """Of many threads that record to one session behind a stopped writer none waits for longer than the first."""
     with vmstore.open(path, wait_s=WAIT_S) as store, stopped(path, alone) as pid:
-        found = list[object]()
+        text = list[object]()
 
         def work(number: int) -> None:
-            found.append(in_limits(lambda: store.record("st"[number % 2], chat(f"{number}"), LATER)))
+            text.append(in_limits(lambda: store.record("st"[number % 2], chat(f"{number}"), LATER)))
 
-        def told() -> None:
-            found.append(in_limits(lambda: store.session("s").annotate("p4", importance=0.5)))
+        def annotate() -> None:
+            text.append(in_limits(lambda: store.session("s").annotate("p4", importance=0.5)))
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        threads += [threading.Thread(target=told) for _ in range(3)]
+        threads += [threading.Thread(target=annotate) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(found) == len(threads) and all(f"process {pid}" in str(error) for error in found)
+        assert len(text) == len(threads) and all(f"process {pid}" in str(error) for error in text)
 
 
 def test_close_ends(path: Path) -> None:
@@ -168,8 +168,8 @@ def test_the_lock_of_archives_ends_too(path: Path) -> None:
     """Archiving and erasing behind a process that was stopped in its archives end with its pid."""
     with vmstore.open(path, wait_s=WAIT_S) as store, stopped(path, moving) as pid:
         for call in (lambda: vmstore.archive(store, ["s"], grace_s=0), lambda: vmstore.erase(store, session="s")):
-            found = in_limits(call)
-            assert isinstance(found, LockedError) and f"archive.lock is held by process {pid}" in str(found)
+            text = in_limits(call)
+            assert isinstance(text, LockedError) and f"archive.lock is held by process {pid}" in str(text)
         assert store.record("s", chat("and then?"), LATER).call == 2
 
 
@@ -182,8 +182,8 @@ def test_a_stopped_fold_keeps_no_question_waiting(path: Path, caplog: pytest.Log
         store.record("s", chat("again?"), LATER)
         assert list(store.query("CALLS count(*) IN SESSION s")) == [(3,)]
         assert in_limits(lambda: vmstore.open(path, wait_s=WAIT_S).close()) is None
-        found = in_limits(lambda: vmstore.erase(store, session="t"))
-        assert isinstance(found, LockedError) and "erase --finish" in str(found)
+        text = in_limits(lambda: vmstore.erase(store, session="t"))
+        assert isinstance(text, LockedError) and "erase --finish" in str(text)
     with vmstore.open(path) as store:
         assert store.verify().ok and store.session("s").info().calls == 3
 
@@ -207,14 +207,20 @@ def test_a_limit_is_a_number_of_seconds(path: Path) -> None:
 def test_the_doctor_names_who_holds_a_lock(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The doctor tells of a lock whose holder is stopped or has had it for longer than a call waits."""
     with stopped(path, alone) as pid:
-        (one,) = [one for one in vmstore.doctor(path).symptoms if one.kind == "locked"]
-        assert one.where.endswith("log.lock") and f"process {pid} (" in one.what and "which is stopped" in one.what
-        assert f"kill -CONT {pid}" in one.remedy
+        (symptom,) = [each_symptom for each_symptom in vmstore.doctor(path).symptoms if each_symptom.kind == "locked"]
+        assert (
+            symptom.where.endswith("log.lock")
+            and f"process {pid} (" in symptom.what
+            and "which is stopped" in symptom.what
+        )
+        assert f"kill -CONT {pid}" in symptom.remedy
         assert main(["annotate", str(path), "s", "p4", "--importance", "0.5", "--wait", str(WAIT_S / 5)]) == 1
         assert f"process {pid}" in capsys.readouterr().err
     with vmstore.open(path) as store, store.admin.log.alone():
-        assert not [one for one in vmstore.doctor(path).symptoms if one.kind == "locked"]
+        assert not [each_symptom for each_symptom in vmstore.doctor(path).symptoms if each_symptom.kind == "locked"]
         later = ManualClock(time.time_ns() // 1_000 + 31_000_000)
-        (one,) = [one for one in vmstore.doctor(path, clock=later).symptoms if one.kind == "locked"]
-        assert f"process {os.getpid()} (" in one.what and "is stopped" not in one.what
+        (symptom,) = [
+            each_symptom for each_symptom in vmstore.doctor(path, clock=later).symptoms if each_symptom.kind == "locked"
+        ]
+        assert f"process {os.getpid()} (" in symptom.what and "is stopped" not in symptom.what
     assert vmstore.doctor(path).ok

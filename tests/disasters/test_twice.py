@@ -43,8 +43,8 @@ def again(path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = log.cells(range(last.cell, last.cell + last.cell_count))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "check_expected", lambda *_: None)
-        for commit, held in ((last, tuple(cells.values())), (resealed, own)):
-            log.append([msgspec.structs.replace(commit, cells=held)], last.session, last.last)
+        for commit, item in ((last, tuple(cells.values())), (resealed, own)):
+            log.append([msgspec.structs.replace(commit, cells=item)], last.session, last.last)
     log.close()
 
 
@@ -54,11 +54,11 @@ def test_a_batch_committed_twice_is_named_and_mended(twice: Path, full: bool) ->
     with refused("commit-damaged", CorruptError), vmstore.open(twice) as store:
         store.sessions()
     with vmstore.open(twice) as store:
-        assert {one.kind for one in store.verify().problems} >= {"position", "hash"}
-    (told,) = [one for one in vmstore.doctor(twice, full=full).symptoms if one.kind == "twice"]
-    assert told.where == "commit 8" and "what commit 7 says" in told.what
+        assert {problem.kind for problem in store.verify().problems} >= {"position", "hash"}
+    (symptom,) = [symptom for symptom in vmstore.doctor(twice, full=full).symptoms if symptom.kind == "twice"]
+    assert symptom.where == "commit 8" and "what commit 7 says" in symptom.what
     db = apsw.Connection(str(twice / LOG))
-    db.execute(told.remedy.split('"')[1]).fetchall()
+    db.execute(symptom.remedy.split('"')[1]).fetchall()
     db.close()
     with vmstore.open(twice) as store:
         store.admin.rebuild()
@@ -68,11 +68,13 @@ def test_a_batch_committed_twice_is_named_and_mended(twice: Path, full: bool) ->
             batch.add(Create(3, 0, 1, 0, 0, batch.cell(b"three"), 5, 1))
         store.record("b", chat("two", "2", "three"), answer("4"))
         assert store.verify().ok
-    assert not [one for one in vmstore.doctor(twice, full=full).symptoms if one.kind == "twice"]
+    assert not [symptom for symptom in vmstore.doctor(twice, full=full).symptoms if symptom.kind == "twice"]
 
 
 def test_what_says_anything_else_is_not_taken_out(twice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a commit at the end holds other contents, a backup is what helps."""
     again(twice, b"other", monkeypatch)
-    found = vmstore.doctor(twice).symptoms
-    assert not [one for one in found if one.kind == "twice"] and any("backup" in one.remedy for one in found)
+    symptoms = vmstore.doctor(twice).symptoms
+    assert not [symptom for symptom in symptoms if symptom.kind == "twice"] and any(
+        "backup" in symptom.remedy for symptom in symptoms
+    )

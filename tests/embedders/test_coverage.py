@@ -35,10 +35,16 @@ def test_the_doctor_says_how_much_is_embedded(tmp_path: Path, capsys: pytest.Cap
         page(store, "s", SAID[0])
     assert vmstore.doctor(path).namespaces[0].vectors is None
     filled(path)
-    found = vmstore.doctor(path)
-    assert found.ok and found.namespaces[0].vectors is not None
-    told = found.namespaces[0].vectors
-    assert (told.model, told.dimension, told.embedded, told.texts, told.due) == ("first@1", 2, 5, 5, None)
+    health = vmstore.doctor(path)
+    assert health.ok and health.namespaces[0].vectors is not None
+    vectors = health.namespaces[0].vectors
+    assert (vectors.model, vectors.dimension, vectors.embedded, vectors.texts, vectors.due) == (
+        "first@1",
+        2,
+        5,
+        5,
+        None,
+    )
     assert main(["doctor", str(path)]) == 0
     assert "vectors: 5 of 5 texts have a vector of first@1" in capsys.readouterr().out
 
@@ -50,10 +56,10 @@ def test_another_model_has_the_texts_embedded_anew(tmp_path: Path, capsys: pytes
     with vmstore.open(path, embedder=embedder("second@1")) as store:
         store.index.embed(limit=1)
         store.sessions()
-    found = vmstore.doctor(path)
-    (symptom,) = found.symptoms
+    health = vmstore.doctor(path)
+    (symptom,) = health.symptoms
     due = "3 of 4 texts have no vector of second@1; the model was first@1 before"
-    assert (found.ok, symptom.kind, symptom.what) == (False, "vectors", due)
+    assert (health.ok, symptom.kind, symptom.what) == (False, "vectors", due)
     assert symptom.remedy == f"vmstore embed {path} --url URL --model second@1"
     assert main(["embed", str(path), "--json"]) == 0
     coverage = json.loads(capsys.readouterr().out)["coverage"]
@@ -77,6 +83,6 @@ def test_few_texts_without_a_vector_are_nothing_to_do(
     store.index.embed()
     page(store, "s", "a fifth text")
     with store._ns.asking():
-        found = vector_coverage(store.admin.views)
-    assert found is not None and (found.embedded, found.texts) == (4, 5)
-    assert (found.due is not None) == due
+        coverage = vector_coverage(store.admin.views)
+    assert coverage is not None and (coverage.embedded, coverage.texts) == (4, 5)
+    assert (coverage.due is not None) == due

@@ -30,13 +30,13 @@ def asked(answer: Callable[[list[str]], Any], dimension: int | None = 2) -> list
 @given(TEXTS)
 def test_chunks_cover_a_text(text: str) -> None:
     """Chunks begin and end in order, overlap by what they share, none is too long, and only blanks are in none."""
-    found = chunks(text)
+    actual_chunks = chunks(text)
     covered = set[int]()
-    for begins, ends in found:
+    for begins, ends in actual_chunks:
         assert 0 <= begins < ends <= len(text) and ends - begins <= CHARS
         covered.update(range(begins, ends))
     assert all(text[at].isspace() for at in range(len(text)) if at not in covered)
-    for (_, ends), (begins, _) in pairwise(found):
+    for (_, ends), (begins, _) in pairwise(actual_chunks):
         assert begins <= ends - CHARS_SHARED or text[ends - CHARS_SHARED : begins].isspace()
 
 
@@ -50,10 +50,10 @@ def test_a_chunk_ends_where_a_line_does() -> None:
 
 def test_hashed_grams_are_near_where_spelling_is() -> None:
     """The weight-free embedder is the same everywhere, finds forms of a word close and other words far."""
-    one, form, other, none = HashGrams().embed(["deploying the database", "deployed databases", "red cars", "!?"])
-    assert sum(a * b for a, b in zip(one, form, strict=True)) > 0.3
-    assert abs(sum(a * b for a, b in zip(one, other, strict=True))) < 0.2
-    assert math.isclose(math.hypot(*one), 1.0) and not any(none)
+    first, form, other, none = HashGrams().embed(["deploying the database", "deployed databases", "red cars", "!?"])
+    assert sum(a * b for a, b in zip(first, form, strict=True)) > 0.3
+    assert abs(sum(a * b for a, b in zip(first, other, strict=True))) < 0.2
+    assert math.isclose(math.hypot(*first), 1.0) and not any(none)
     assert [round(number, 6) for number in HashGrams(4).embed(["abcdef"])[0]] == [0.5547, -0.83205, 0.0, 0.0]
 
 
@@ -81,7 +81,7 @@ def test_what_is_not_finite_is_no_vector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "text"),
     [
         (lambda texts: [[1.0, 0.0]], "1 vectors for 2 texts"),
         (lambda texts: [[1.0, 0.0], [1.0]], "1 numbers where 2"),
@@ -96,9 +96,9 @@ def test_what_is_not_finite_is_no_vector() -> None:
         (lambda texts: exit(3), "SystemExit"),
     ],
 )
-def test_a_wrong_answer_is_named(answer: Callable[[list[str]], Any], said: str) -> None:
+def test_a_wrong_answer_is_named(answer: Callable[[list[str]], Any], text: str) -> None:
     """Whatever an embedder answers that is no vectors, the error says what."""
-    with pytest.raises(EmbedderError, match=said):
+    with pytest.raises(EmbedderError, match=text):
         asked(answer)
 
 
@@ -124,8 +124,8 @@ def test_what_is_no_embedder_is_refused() -> None:
         """An embedder by its attributes."""
         return [[1.0]] * len(texts)
 
-    for given_, said in ((object(), "name"), (HashGrams(0), "dimension"), (function, "name")):
-        with pytest.raises(InputError, match=said):
-            embedder_of(given_)
+    for arguments, expected in ((object(), "name"), (HashGrams(0), "dimension"), (function, "name")):
+        with pytest.raises(InputError, match=expected):
+            embedder_of(arguments)
     function.name, function.dimension = "mine", 1  # type: ignore[attr-defined]
     assert embedder_of(function).embed(["a"]) == [[1.0]]

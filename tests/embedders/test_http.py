@@ -33,11 +33,11 @@ class EmbeddingServer:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append({"path": self.path, **told})
+                document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.asked.append({"path": self.path, **document})
                 outer.headers.append(dict(self.headers))
                 outer.connections.add(self.client_address)
-                status, body, headers = (outer.replies.pop(0) if outer.replies else vectors)(told)
+                status, body, headers = (outer.replies.pop(0) if outer.replies else vectors)(document)
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
@@ -54,15 +54,15 @@ class EmbeddingServer:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
-def vectors(told: dict[str, Any]) -> Reply:
+def vectors(fields: dict[str, Any]) -> Reply:
     """The length of each text and 1, the last text first."""
-    rows = [{"index": at, "embedding": [len(text), 1.0]} for at, text in enumerate(told["input"])]
+    rows = [{"index": at, "embedding": [len(text), 1.0]} for at, text in enumerate(fields["input"])]
     return 200, json.dumps({"object": "list", "data": rows[::-1], "usage": {}}).encode(), {}
 
 
-def failing(status: int, said: str = "no", **headers: str) -> Callable[[dict[str, Any]], Reply]:
+def failing(status: int, text: str = "no", **headers: str) -> Callable[[dict[str, Any]], Reply]:
     """An answer of a status."""
-    return lambda told: (status, said.encode(), headers)
+    return lambda value: (status, text.encode(), headers)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_texts_go_there_and_vectors_come_back(server: EmbeddingServer) -> None:
     assert embedder.dimension is None
     assert embedder.embed(["a", "bb", "ccc"]) == [[1, 1], [2, 1], [3, 1]]
     assert (embedder.dimension, embedder.name) == (2, "m")
-    assert [one["input"] for one in server.asked] == [["a", "bb"], ["ccc"]]
+    assert [record["input"] for record in server.asked] == [["a", "bb"], ["ccc"]]
     assert server.asked[0]["path"] == "/v1/embeddings" and "dimensions" not in server.asked[0]
     assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
     assert len(server.connections) == 1
@@ -106,9 +106,9 @@ def test_what_passes_is_tried_again(server: EmbeddingServer) -> None:
 def test_what_does_not_pass_is_told_at_once(server: EmbeddingServer) -> None:
     """A refusal is told once, in few words, and without the key that it repeats."""
     server.replies = [failing(401, f"bad key {KEY} " + "x" * 9_000)]
-    with refused("answered-an-error", EmbedderError, "401") as told:
+    with refused("answered-an-error", EmbedderError, "401") as caught:
         HttpEmbedder(server.url, "m", api_key=KEY).embed(["a"])
-    assert len(server.asked) == 1 and len(str(told.value)) < 300
+    assert len(server.asked) == 1 and len(str(caught.value)) < 300
     assert KEY not in repr(HttpEmbedder(server.url, "m", api_key=KEY))
 
 
@@ -117,14 +117,14 @@ def test_what_does_not_pass_is_told_at_once(server: EmbeddingServer) -> None:
 )
 def test_what_is_no_answer_is_named(server: EmbeddingServer, body: bytes) -> None:
     """A body that holds no embeddings is an error that says so."""
-    server.replies = [lambda told: (200, body, {})]
+    server.replies = [lambda value: (200, body, {})]
     with refused("not-embeddings", EmbedderError):
         HttpEmbedder(server.url, "m").embed(["a"])
 
 
 def test_a_stalled_server_is_given_up(server: EmbeddingServer) -> None:
     """A server that stalls is given up after its time, and one that is not there is named."""
-    server.replies = [lambda told: (server.gate.wait(30), (200, b"", {}))[1]]
+    server.replies = [lambda value: (server.gate.wait(30), (200, b"", {}))[1]]
     with refused("not-reached", EmbedderError):
         HttpEmbedder(server.url, "m", timeout_s=0.05, attempts=1).embed(["a"])
     with refused("not-reached", EmbedderError):
@@ -134,18 +134,18 @@ def test_a_stalled_server_is_given_up(server: EmbeddingServer) -> None:
 def test_a_connection_the_server_closed_is_opened_again(server: EmbeddingServer) -> None:
     """A connection that the server closed between two questions costs no attempt."""
     embedder = HttpEmbedder(server.url, "m", attempts=1)
-    server.replies = [lambda told: (*vectors(told)[:2], {"Connection": "close"})]
+    server.replies = [lambda value: (*vectors(value)[:2], {"Connection": "close"})]
     assert embedder.embed(["a"]) == embedder.embed(["a"])
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"base_url": "ftp://h"}, {"base_url": "host/v1"}, {"base_url": "http://u:p@h/v1"}, {"model": ""},
         {"attempts": 0}, {"timeout_s": 0}, {"base_url": None},
     ],
 )  # fmt: skip
-def test_a_wrong_address_is_refused(told: dict[str, Any]) -> None:
+def test_a_wrong_address_is_refused(fields: dict[str, Any]) -> None:
     """What is no address, no model or no bound is refused before anybody is asked."""
     with pytest.raises(InputError):
-        HttpEmbedder(**{"base_url": "http://h/v1", "model": "m", **told})
+        HttpEmbedder(**{"base_url": "http://h/v1", "model": "m", **fields})

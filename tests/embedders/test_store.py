@@ -38,8 +38,8 @@ class Recorder:
         """Vectors, unless something is to be wrong."""
         self.calls += 1
         self.asked += texts
-        found = self.inner.embed(texts)
-        return found if self.wrong is None else self.wrong(texts, found)
+        actual = self.inner.embed(texts)
+        return actual if self.wrong is None else self.wrong(texts, actual)
 
 
 def page(store: vmstore.Store, session: str, text: str | bytes, modality: Modality = Modality.TEXT) -> str:
@@ -70,10 +70,10 @@ def test_every_text_is_embedded_once() -> None:
     """Each text gets its vector, what several pages share is asked about once, and a second run asks nothing."""
     embedder = Recorder()
     store = filled(embedder)
-    told: list[tuple[int, int]] = []
-    report = store.index.embed(batch=2, progress=lambda done, total: told.append((done, total)))
+    other_rows: list[tuple[int, int]] = []
+    report = store.index.embed(batch=2, progress=lambda done, total: other_rows.append((done, total)))
     assert (report.contents, report.vectors, report.copied, report.left, report.stopped) == (4, 4, 1, 0, None)
-    assert embedder.asked == SAID[:3] and told[-1] == (4, 4)
+    assert embedder.asked == SAID[:3] and other_rows[-1] == (4, 4)
     assert [row[:4] for row in sorted(rows(store))] == [(f"p{at}", "recorder", 1, 8) for at in (2, 3, 4, 5)]
     assert store.index.embed().contents == 0 and embedder.calls == 2
     page(store, "s", "something new")
@@ -131,7 +131,7 @@ def test_an_update_is_embedded_anew() -> None:
         batch.add(Update(2, 2, batch.cell(b"the dog"), 7, 2))
     assert store.index.embed().contents == 1
     assert [row[0] for row in rows(store)].count("p2") == 2
-    assert [(one.embedded, one.texts) for one in vmstore.embedded(store)] == [(4, 4)]
+    assert [(share.embedded, share.texts) for share in vmstore.embedded(store)] == [(4, 4)]
 
 
 def test_secrets_go_to_no_embedder() -> None:
@@ -163,10 +163,10 @@ def test_what_is_no_text_is_not_embedded() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda texts, found: found[1:],
-        lambda texts, found: [[math.nan] * 8 for _ in texts],
-        lambda texts, found: [[0.5] * 9 for _ in texts],
-        lambda texts, found: 1 / 0,
+        lambda texts, row: row[1:],
+        lambda texts, value: [[math.nan] * 8 for _ in texts],
+        lambda texts, value: [[0.5] * 9 for _ in texts],
+        lambda texts, value: 1 / 0,
     ],
 )
 def test_a_wrong_answer_writes_nothing(wrong: Callable[[Sequence[str], list[list[float]]], Any]) -> None:
@@ -182,16 +182,16 @@ def test_a_wrong_answer_writes_nothing(wrong: Callable[[Sequence[str], list[list
 def test_one_bad_text_holds_up_no_other() -> None:
     """Where an embedder refuses one text of many the others get their vectors, and the report says what it said."""
 
-    def refuses(texts: Sequence[str], found: list[list[float]]) -> Any:
+    def refuses(texts: Sequence[str], numbers: list[list[float]]) -> Any:
         if any("postgres" in text for text in texts):
             raise ValueError("too many tokens")
-        return found
+        return numbers
 
     store = filled(Recorder(refuses))
     page(store, "s", " \n ")
-    told: list[tuple[int, int]] = []
-    report = store.index.embed(progress=lambda done, total: told.append((done, total)))
-    assert told == sorted(set(told)) and told[-1] == (5, 5), "what was refused and what is empty is done with too"
+    rows: list[tuple[int, int]] = []
+    report = store.index.embed(progress=lambda done, total: rows.append((done, total)))
+    assert rows == sorted(set(rows)) and rows[-1] == (5, 5), "what was refused and what is empty is done with too"
     assert (report.contents, report.left, report.stopped) == (3, 0, None)
     assert [(times, "too many tokens" in why) for why, times in report.failed.items()] == [(1, True)]
     assert "too many tokens" in (store.index.embed().stopped or ""), "and is asked about again"
@@ -214,8 +214,8 @@ def test_who_hangs_ends_the_run() -> None:
     """An embedder that hangs is asked once, ends the run after its time, and what came before stays."""
     gate = threading.Event()
 
-    def hangs(texts: Sequence[str], found: list[list[float]]) -> Any:
-        return found if "the cat" in texts[0] else gate.wait(60)
+    def hangs(texts: Sequence[str], numbers: list[list[float]]) -> Any:
+        return numbers if "the cat" in texts[0] else gate.wait(60)
 
     embedder = Recorder(hangs)
     store = filled(embedder)
@@ -259,9 +259,9 @@ def test_what_is_erased_while_it_is_embedded_gets_no_vector() -> None:
     """A text that is erased while the embedder is at it gets no vector."""
     store = filled()
 
-    def erases(texts: Sequence[str], found: list[list[float]]) -> Any:
+    def erases(texts: Sequence[str], numbers: list[list[float]]) -> Any:
         store.trust.erase(page="s/p2")
-        return found
+        return numbers
 
     store.embedder = Recorder(erases)
     report = store.index.embed()
@@ -335,7 +335,7 @@ def test_a_what_if_keeps_what_was_embedded() -> None:
 
 def test_a_worker_goes_on_after_a_failure() -> None:
     """A worker whose embedder fails says so and tries again; stopped, it asks no more."""
-    embedder = Recorder(lambda texts, found: 1 / 0)
+    embedder = Recorder(lambda texts, value: 1 / 0)
     store = filled(embedder)
     with vmstore.EmbeddingWorker(store, interval_s=0.01) as worker:
         assert worker.wake(20) and "ZeroDivisionError" in (worker.error or "")
@@ -350,28 +350,28 @@ def test_a_worker_goes_on_after_a_failure() -> None:
 
 def test_a_worker_says_how_far_it_is() -> None:
     """A worker tells each batch of how many, in `done` and to its callback, and goes on where that fails."""
-    told: list[tuple[int, int]] = []
+    rows: list[tuple[int, int]] = []
 
     def watch(done: int, total: int) -> None:
-        told.append((done, total))
+        rows.append((done, total))
         raise RuntimeError("the window was closed")
 
     store = filled(Recorder())
     for at in range(100):
         page(store, "s", f"text {at}")
     with vmstore.EmbeddingWorker(store, interval_s=60, progress=watch) as worker:
-        assert worker.wake(20) and worker.done == told[-1] == (104, 104)
-        assert len(told) > 1 and told == sorted(told) and worker.error is None
+        assert worker.wake(20) and worker.done == rows[-1] == (104, 104)
+        assert len(rows) > 1 and rows == sorted(rows) and worker.error is None
 
 
 def test_a_stopped_worker_leaves_the_rest() -> None:
     """A worker that is stopped in a long run ends after the batch under way, and the search says what is there."""
     asked, go_on = threading.Event(), threading.Event()
 
-    def waits(texts: Sequence[str], found: list[list[float]]) -> Any:
+    def waits(texts: Sequence[str], numbers: list[list[float]]) -> Any:
         asked.set()
         assert go_on.wait(20)
-        return found
+        return numbers
 
     embedder = Recorder(waits)
     store = filled(embedder)

@@ -252,8 +252,8 @@ class Author:
         totals = batch.head.copy().enter(entered, left)
         call, rest = batch.head.call + 1, batch.cell(b'{"model":"m%d"}' % deed.a) if deed.b % 2 else None
         envelopes = tuple((m, batch.cell(b"[]")) for m in self.now.messages[-1:] if deed.c % 4 == 0)
-        told = {"rest": rest, "envelopes": envelopes, "shape": deed.d % 3 or None}
-        batch.add(Pack(call, deed.d % 2, *totals, tuple(entered), tuple(left), **told))  # type: ignore[arg-type]
+        fields = {"rest": rest, "envelopes": envelopes, "shape": deed.d % 3 or None}
+        batch.add(Pack(call, deed.d % 2, *totals, tuple(entered), tuple(left), **fields))  # type: ignore[arg-type]
         batch.end(deed.a)
 
     def do_reply(self, deed: Deed) -> None:
@@ -278,8 +278,8 @@ class Author:
         """Settings change, a segment ends, or the prompt gets fuller."""
         batch = self.batch
         if deed.b % 3 == 0:
-            told = (b'{"l0_tokens_max":%d}' % (8 * deed.c), b'{"policy":"lru"}')[deed.a % 2]
-            batch.add(Settings(batch.cell(told)))
+            content = (b'{"l0_tokens_max":%d}' % (8 * deed.c), b'{"policy":"lru"}')[deed.a % 2]
+            batch.add(Settings(batch.cell(content)))
         elif deed.b % 3 == 1:
             batch.add(Segment(deed.c, self._page(deed.a), batch.cell(b"title %d" % deed.c) if deed.d % 2 else None))
         else:
@@ -290,8 +290,8 @@ class Author:
         page, by = self._page(deed.a), self._page(deed.b)
         evidence = self.batch.cell(b"evidence %d" % deed.d) if deed.d % 2 else None
         if page is None or by is None or deed.c % 5 == 0:
-            found, losers = list(self.now.pages)[: deed.a % 3], list(self.now.pages)[deed.a % 3 :][:2]
-            contest = PromptContest(7, len(found), deed.a, 10, 100, deed.b, tuple((deed.d, page) for page in losers))
+            pages, losers = list(self.now.pages)[: deed.a % 3], list(self.now.pages)[deed.a % 3 :][:2]
+            contest = PromptContest(7, len(pages), deed.a, 10, 100, deed.b, tuple((deed.d, page) for page in losers))
             contests = (contest,) if deed.d % 2 else ()
             scores = tuple(deed.b - place for place in range(len(found))) if deed.b % 2 else ()
             self.batch.add(Search(self.batch.cell(b"words"), tuple(found), deed.b, contests=contests, scores=scores))
@@ -330,7 +330,7 @@ class Author:
         """A page gives way, whole or to a shorter form of itself."""
         page = self._page(deed.a)
         if page is not None:
-            shorter = [one for one in self.now.pages[page] if one[1]]
+            shorter = [row for row in self.now.pages[page] if row[1]]
             content, level = shorter[deed.c % len(shorter)] if shorter and deed.b % 2 else (None, None)
             why = self._why(deed) if deed.d % 2 else None
             self.batch.add(Evict(page, list(Cause)[deed.c % 7], deed.d, deed.b, level, content, why, 0 if why else 1))

@@ -24,11 +24,11 @@ from vmstore.views.projection import Projection
 LOG = "default/log.sqlite"
 
 
-def chat(*texts: str, **told: Any) -> dict[str, Any]:
+def chat(*texts: str, **fields: Any) -> dict[str, Any]:
     """A chat-completions request of user and assistant messages in turn, after a system message."""
     roles = ["user", "assistant"]
     messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]
-    return {"model": "m-1", "messages": [{"role": "system", "content": "Be brief."}, *messages], **told}
+    return {"model": "m-1", "messages": [{"role": "system", "content": "Be brief."}, *messages], **fields}
 
 
 def answer(text: str) -> dict[str, Any]:
@@ -127,6 +127,6 @@ def problems(store: Path) -> list[Finding]:
 def rows(store: Path, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
     """A table of the log as it lies there."""
     db = apsw.Connection(str(store / LOG), flags=apsw.SQLITE_OPEN_READONLY)
-    found = db.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
+    actual_rows = db.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
     db.close()
-    return found
+    return actual_rows

@@ -51,20 +51,20 @@ def names(engine: Engine) -> dict[int, str]:
 
 def gathered(engine: Engine, upto: int = 99) -> CommitCollector:
     """The commits of an engine's log, taken in one after the other."""
-    found, called = CommitCollector(MemoryLog()), names(engine)
+    collector, called = CommitCollector(MemoryLog()), names(engine)
     for commit in ForeignCommits(engine.log, range(1, min(upto, engine.log.ordinal) + 1)):
-        found.take(called[commit.session], commit)
-    assert found.prove()[1] == []
-    return found
+        collector.take(called[commit.session], commit)
+    assert collector.prove()[1] == []
+    return collector
 
 
 def chains(engine: Engine) -> dict[str, list[bytes]]:
     """The hashes of each session's commits, by name."""
     called = names(engine)
-    told: dict[str, list[bytes]] = {name: [] for name in called.values()}
+    contents: dict[str, list[bytes]] = {name: [] for name in called.values()}
     for commit in engine.log.tail(0, 99):
-        told[called[commit.session]].append(commit.hash)
-    return told
+        contents[called[commit.session]].append(commit.hash)
+    return contents
 
 
 @pytest.mark.parametrize(("commits", "size"), [(1, 4 << 20), (2, 4 << 20), (500, 1), (500, 70), (500, 4 << 20)])
@@ -75,25 +75,25 @@ def test_adopted_is_what_was_there(source: Engine, commits: int, size: int, monk
     there, target = gathered(source), engine_over(seed=2)
     opened(target, "before")
     counts = {name: len(hashes) for name, hashes in chains(source).items()}
-    told = adopt(target, there)
-    assert [(names(target)[one.session], one.commits) for one in told] == list(counts.items())
+    row = adopt(target, there)
+    assert [(names(target)[item.session], item.commits) for item in row] == list(counts.items())
     right = {**chains(source), "before": chains(target)["before"]}
     assert chains(target) == right and target.log.ordinal == 1 + sum(counts.values())
     contents = [cell.content for cell in target.log.cells(range(3, 99)).values()]
     assert sorted(contents) == sorted(cell.content for cell in source.log.cells(range(1, 99)).values())
-    assert [one.commits for one in adopt(target, gathered(source))] == [0] * len(counts)
+    assert [item.commits for item in adopt(target, gathered(source))] == [0] * len(counts)
     assert chains(target) == right
-    assert say(target.batch(told[0].session), b"on") == source.head(1).position + 1
+    assert say(target.batch(row[0].session), b"on") == source.head(1).position + 1
 
 
 def test_adopted_in_pieces_is_adopted_whole(source: Engine) -> None:
     """Each piece brings what is not here yet and says how much; a piece that knows less brings nothing."""
     target, before = engine_over(seed=2), 0
     for upto in range(1, source.log.ordinal + 1):
-        told = adopt(target, gathered(source, upto))
-        assert sum(one.commits for one in told) == upto - before == target.log.ordinal - before
+        value = adopt(target, gathered(source, upto))
+        assert sum(item.commits for item in value) == upto - before == target.log.ordinal - before
         before = upto
-        assert sum(one.commits for one in adopt(target, gathered(source, 1 + upto // 2))) == 0
+        assert sum(item.commits for item in adopt(target, gathered(source, 1 + upto // 2))) == 0
     assert chains(target) == chains(source)
 
 
@@ -112,23 +112,23 @@ def test_what_is_in_the_way_is_named_before_anything_is_written(source: Engine) 
     with refused("diverged", ConflictError, "'s'", "position 3"):
         adopt(target, gathered(source))
     assert target.log.ordinal == 2
-    assert [one.commits for one in adopt(target, gathered(source, 1))] == [0], "what it had then is here"
+    assert [item.commits for item in adopt(target, gathered(source, 1))] == [0], "what it had then is here"
 
 
 def test_a_content_is_found_where_it_was_sealed(source: Engine) -> None:
     """A commit's own cells are at hand; one of an earlier commit, inherited ones too, is read where it lies."""
     there = gathered(source)
-    told = {foreign.name: foreign for foreign in there.sessions()}
-    commits = there.commits(told["s"].session)
-    lane = there.lane(told["s"])
+    foreigns = {foreign.name: foreign for foreign in there.sessions()}
+    commits = there.commits(foreigns["s"].session)
+    lane = there.lane(foreigns["s"])
     assert [content_of(there.log, lane, commits[0], at) for at in range(2)] == [b"s", b'"hello s"']
     for ref, content in (((1, 1), b'"hello s"'), ((2, 0), b"s"), ((3, 1), b'"one"'), ((4, 1), b'"two"')):
         assert content_of(there.log, lane, commits[0], ref) == content
         assert content_of(there.log, lane, commits[-1], ref) == content
-    child = there.lane(told["f"])
+    child = there.lane(foreigns["f"])
     assert content_of(there.log, child, commits[-1], (3, 1)) == b'"one"'
     assert len(commits) == 3 and [c.hash for c in commits[1:]] == [commits[1].hash, commits[2].hash]
-    assert [c.last for c in there.commits(told["s"].session, after=commits[0].last)] == [3, 4]
+    assert [c.last for c in there.commits(foreigns["s"].session, after=commits[0].last)] == [3, 4]
 
 
 def test_told_anew_a_session_says_the_same(source: Engine) -> None:
@@ -139,12 +139,12 @@ def test_told_anew_a_session_says_the_same(source: Engine) -> None:
         opening = opening_of(there, foreign, keys, f"new {foreign.name}", "a file")
         assert (opening.name, opening.source, opening.meta) == (f"new {foreign.name}", "a file", {})
         assert (opening.origin is Origin.FORK) == (foreign.name == "f") == bool(opening.parent)
-        told = rewrite_session(target, there, foreign, opening)
+        session = rewrite_session(target, there, foreign, opening)
         commits = there.commits(foreign.session)
-        assert told == Ingested(names_of(target)[opening.name], len(commits))
-        keys[foreign.uid] = told.session
-        assert target.head(told.session).position == foreign.position
-        mine = [c for c in ForeignCommits(target.log, range(1, target.log.ordinal + 1)) if c.session == told.session]
+        assert session == Ingested(names_of(target)[opening.name], len(commits))
+        keys[foreign.uid] = session.session
+        assert target.head(session.session).position == foreign.position
+        mine = [c for c in ForeignCommits(target.log, range(1, target.log.ordinal + 1)) if c.session == session.session]
         assert [(c.first, c.count, c.at) for c in mine] == [(c.first, c.count, c.at) for c in commits]
         asked = [c.cells[c.request].content for c in commits if c.request >= 0]
         assert [c.cells[c.request].content for c in mine if c.request >= 0] == asked
@@ -170,8 +170,8 @@ def test_meta_and_spawning_go_along() -> None:
     engine.follow()
     there = gathered(engine)
     first, spawned = there.sessions()
-    found = opening_of(there, spawned, {first.uid: 7}, "again", "here")
-    assert found == NewSession("again", {"user": "u"}, Origin.SPAWN, 7, 2, "here", spawned_by=2)
+    session = opening_of(there, spawned, {first.uid: 7}, "again", "here")
+    assert session == NewSession("again", {"user": "u"}, Origin.SPAWN, 7, 2, "here", spawned_by=2)
 
 
 # ---- through the gate
@@ -227,19 +227,19 @@ def test_who_may_not_write_brings_nothing(source: Engine, tmp_path: Path, merged
 def test_who_was_overtaken_looks_again_while_others_wait(source: Engine, tmp_path: Path) -> None:
     """Where another writer is first what is lacking is asked for once more, and then nobody can be first."""
     first, second = two_engines(tmp_path)
-    there, held = gathered(source), list[bool]()
+    there, items = gathered(source), list[bool]()
 
     def lacking() -> list[Arrival]:
         assert isinstance(first.log, SqliteLog)
-        held.append(first.log.lock.held)
+        items.append(first.log.lock.held)
         places = [standing(first, there, foreign) for foreign in there.sessions()]
-        if len(held) == 1:
+        if len(items) == 1:
             adopt(second, gathered(source, 2))
-        return [Arrival(there.commits(one.foreign.session, one.position), *one[1:]) for one in places]
+        return [Arrival(there.commits(place.foreign.session, place.position), *place[1:]) for place in places]
 
     ingested = first.ingest(lacking)
-    assert held == [False, True]
-    assert sum(one.commits for one in ingested) == source.log.ordinal - 2
+    assert items == [False, True]
+    assert sum(item.commits for item in ingested) == source.log.ordinal - 2
     assert chains(first) == chains(source)
 
 

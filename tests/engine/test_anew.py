@@ -38,23 +38,23 @@ def hide(content: bytes) -> bytes:
 
 def gathered(store: Store, raw: Cells | None = None) -> CommitCollector:
     """All sessions of a store; with `raw` cells as they lay there once."""
-    found = CommitCollector(MemoryLog())
-    for portion in portions_of(store._ns, [one.session for one in store.sessions()], Head()):
+    collector = CommitCollector(MemoryLog())
+    for portion in portions_of(store._ns, [session.session for session in store.sessions()], Head()):
         for commit in commits_of(store._ns.projection, portion):
             cells = commit.cells
             if raw is not None:
                 cells = tuple(raw.get(commit.cell + at, cell) for at, cell in enumerate(cells))
-            found.take(portion.name, replace(commit, cells=cells))
-    found.settle()
-    return found
+            collector.take(portion.name, replace(commit, cells=cells))
+    collector.settle()
+    return collector
 
 
-def retold(found: CommitCollector, hide: Hide | None = None) -> Store:
+def retold(collector: CommitCollector, hide: Hide | None = None) -> Store:
     """A sound store in memory to which all that was gathered was rewritten."""
     new, keys = kept(), dict[bytes, int]()
-    for foreign in found.sessions():
-        opening = opening_of(found, foreign, keys, foreign.name, foreign.hash.hex())
-        keys[foreign.uid] = rewrite_session(new._ns.engine, found, foreign, opening, hide).session
+    for foreign in collector.sessions():
+        opening = opening_of(collector, foreign, keys, foreign.name, foreign.hash.hex())
+        keys[foreign.uid] = rewrite_session(new._ns.engine, collector, foreign, opening, hide).session
     new.admin.follow()
     verdict = new.verify()
     assert verdict.ok, verdict.problems
@@ -120,7 +120,7 @@ def test_request_ids_are_told_where_nothing_is_hidden() -> None:
     store.record("s", chat("One.", "Yes.", "Two."), answer("No."), request_id="r-2")
 
     def ids(asked: Store) -> list[str]:
-        return [told for (told,) in asked.query("MUTATIONS request_id", session="s") if told is not None]
+        return [item for (item,) in asked.query("MUTATIONS request_id", session="s") if item is not None]
 
     assert set(ids(store)) == set(ids(retold(gathered(store)))) == {"r-1", "r-2"}
     assert ids(retold(gathered(store), hide)) == []
@@ -137,10 +137,10 @@ def several() -> Store:
     session = store.session("s")
     for nth in range(5):
         with session.batch() as batch:
-            for one in "ab":
-                content = f"{one}{nth} {SECRET}".encode()
+            for row in "ab":
+                content = f"{row}{nth} {SECRET}".encode()
                 batch.add(Create(0, 0, 2, 0, 0, batch.cell(content), len(content), 9))
-    pages = [one.page for one in session.pages()]
+    pages = [page.page for page in session.pages()]
     assert len(pages) == 13
     for at in (12, 6, 3, 1):
         vmstore.erase(store, page=pages[at], in_session="s", reason="secret")
@@ -183,21 +183,21 @@ def test_what_is_erased_elsewhere_ends_the_session() -> None:
     store.session("s").annotate("p4", importance=0.5, at_us=9_000_000)
     end = store.session("s").info().position
     page = next(
-        one.page for one in store.session("s").pages() if SECRET.encode() in store.session("s").content(one.page)
+        page.page for page in store.session("s").pages() if SECRET.encode() in store.session("s").content(page.page)
     )
     vmstore.erase(store, page=page, in_session="s")
-    found = CommitCollector(MemoryLog())
-    found.log.erased = {}  # type: ignore[attr-defined]
+    collector = CommitCollector(MemoryLog())
+    collector.log.erased = {}  # type: ignore[attr-defined]
     (portion,) = portions_of(store._ns, ["s"], vmstore.Position(end))
     number = 0
     for commit in commits_of(store._ns.projection, portion):
         for cell in commit.cells:
             number += 1
             if cell.erased:
-                found.log.erased[number] = end + 1  # type: ignore[index]
-        found.take("s", commit)
-    found.settle()
-    copy = retold(found)
+                collector.log.erased[number] = end + 1  # type: ignore[index]
+        collector.take("s", commit)
+    collector.settle()
+    copy = retold(collector)
     ((position, reason, cells),) = rows(copy, ERASURES)
     assert (position, ErasureReason(reason).word, cells) == (end + 1, "restored", 1)
     times = [entry.at for entry in copy.tail()]
@@ -222,8 +222,8 @@ def test_a_damaged_content_is_told_to_nobody(damage: str, monkeypatch: pytest.Mo
     store.record("s", chat("One."), answer("Yes."))
     with store.session("s").batch() as batch:  # names what the call before brought
         batch.add(Create(0, 0, 2, 0, 0, batch.cell(b"One."), 4, 1))
-    found = gathered(store)
-    real = found.log.cells
+    collector = gathered(store)
+    real = collector.log.cells
 
     def damaged(numbers: Any, *, archived: bool = True) -> Cells:
         cells = dict(real(numbers, archived=archived))
@@ -234,9 +234,9 @@ def test_a_damaged_content_is_told_to_nobody(damage: str, monkeypatch: pytest.Mo
                     del cells[number]
         return cells
 
-    monkeypatch.setattr(found.log, "cells", damaged)
+    monkeypatch.setattr(collector.log, "cells", damaged)
     with refused("cell-damaged", CorruptError):
-        retold(found)
+        retold(collector)
 
 
 def test_a_fork_inherits_what_stood_at_its_fork() -> None:
@@ -250,8 +250,8 @@ def test_a_fork_inherits_what_stood_at_its_fork() -> None:
     copy = retold(gathered(store))
     for name in ("s", "b1", "b2"):
         for call in store.session(name).calls():
-            told, was = copy.session(name).context(call=call.call), store.session(name).context(call=call.call)
-            assert told.messages() == was.messages() and told.tokens == was.tokens
-            assert [(one.page, one.level, one.tokens) for one in told.pages] == [
-                (one.page, one.level, one.tokens) for one in was.pages
+            context, was = copy.session(name).context(call=call.call), store.session(name).context(call=call.call)
+            assert context.messages() == was.messages() and context.tokens == was.tokens
+            assert [(page.page, page.level, page.tokens) for page in context.pages] == [
+                (page.page, page.level, page.tokens) for page in was.pages
             ]

@@ -20,10 +20,10 @@ from vmstore.log.sqlite import SqliteLog
 def test_an_opening_told_nothing_says_nothing() -> None:
     """A session that is only named has no parent, no source and no key, is not hidden and was spawned by nothing."""
     engine = engine_over()
-    found = decode(engine.begin(NewSession("s"), 5).commit(5)[0].body)[0]
-    assert isinstance(found, Open)
-    assert found == Open(uid=found.uid, name=0, origin=Origin.NEW)
-    assert (found.parent, found.parent_position, found.hidden, found.spawned_by) == (None, 0, 0, None)
+    actual = decode(engine.begin(NewSession("s"), 5).commit(5)[0].body)[0]
+    assert isinstance(actual, Open)
+    assert actual == Open(uid=actual.uid, name=0, origin=Origin.NEW)
+    assert (actual.parent, actual.parent_position, actual.hidden, actual.spawned_by) == (None, 0, 0, None)
 
 
 def test_a_source_with_half_a_character_is_kept_as_far_as_it_goes() -> None:
@@ -39,8 +39,8 @@ def test_sessions_that_open_together_are_one_append() -> None:
     opened(engine, "before")
     batches = [engine.begin(NewSession(name), 0) for name in "abc"]
     say(batches[1], b"more")
-    told = engine.append([batch for batch in batches if not batch.close(0)])
-    assert [[commit.session for commit in one] for one in told if isinstance(one, list)] == [[2], [3], [4]]
+    value = engine.append([batch for batch in batches if not batch.close(0)])
+    assert [[commit.session for commit in item] for item in value if isinstance(item, list)] == [[2], [3], [4]]
     assert [engine.opened(name) for name in "abc"] == [2, 3, 4]
     assert [engine.head(session).position for session in (2, 3, 4)] == [1, 2, 1]
 

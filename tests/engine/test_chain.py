@@ -39,10 +39,10 @@ def chain_of(store: Store, name: str) -> Chain:
     return Chain(store.admin.log, store.admin.views, Branch(store.admin.views, key))
 
 
-def changed(store: Store, ordinal: int, **told: Any) -> None:
+def changed(store: Store, ordinal: int, **fields: Any) -> None:
     """Changes a commit of a log in memory, past every check."""
     commits = store.log._commits  # type: ignore[attr-defined]
-    commits[ordinal - 1] = msgspec.structs.replace(commits[ordinal - 1], **told)
+    commits[ordinal - 1] = msgspec.structs.replace(commits[ordinal - 1], **fields)
 
 
 def own(store: Store, name: str) -> list[Commit]:
@@ -58,10 +58,10 @@ def test_a_chain_is_read_whole_and_once(store: Store, batch: int, monkeypatch: p
     inherited = [commit for commit in own(store, "s") if commit.last < own(store, "f")[0].first]
     assert 1 < len(inherited) < len(own(store, "s"))
     for name, commits in (("s", own(store, "s")), ("f", inherited + own(store, "f"))):
-        found = chain_of(store, name)
-        assert list(found.problems()) == []
-        assert (found.commits, found.mutations) == (len(commits), sum(commit.count for commit in commits))
-        assert found.mutations == commits[-1].last
+        actual_chain = chain_of(store, name)
+        assert list(actual_chain.problems()) == []
+        assert (actual_chain.commits, actual_chain.mutations) == (len(commits), sum(commit.count for commit in commits))
+        assert actual_chain.mutations == commits[-1].last
 
 
 def test_what_is_below_a_fork_is_named_above_it(store: Store) -> None:
@@ -79,8 +79,8 @@ def test_a_position_left_out_is_named_with_the_one_before(store: Store) -> None:
     """A commit that begins elsewhere than its session stood is named, and so is the next, with both positions."""
     second, third = own(store, "s")[1:3]
     changed(store, second.ordinal, first=second.first + 1)
-    told = [(f.kind, f.where, f.what) for f in chain_of(store, "s").problems()]
-    assert told == [
+    rows = [(f.kind, f.where, f.what) for f in chain_of(store, "s").problems()]
+    assert rows == [
         ("position", f"commit {second.ordinal}", f"it begins at position {second.first + 1}, after {second.first - 1}"),
         ("hash", f"commit {second.ordinal}", "its bytes and its hash do not match"),
         ("position", f"commit {third.ordinal}", f"it begins at position {third.first}, after {third.first}"),
@@ -96,6 +96,6 @@ def test_every_cell_of_a_chain_is_held_to_its_own_commitment(store: Store, spoil
     assert len(theirs) > 8
     for number in range(1, len(cells) + 1):
         kept, cells[number - 1] = cells[number - 1], spoil(cells[number - 1])
-        found = [(f.kind, f.where.partition(" of ")[0]) for f in chain_of(store, "s").problems()]
-        assert found == ([("cell", f"cell {number}")] if number in theirs else [])
+        rows = [(f.kind, f.where.partition(" of ")[0]) for f in chain_of(store, "s").problems()]
+        assert rows == ([("cell", f"cell {number}")] if number in theirs else [])
         cells[number - 1] = kept

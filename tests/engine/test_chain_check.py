@@ -15,7 +15,7 @@ from vmstore.engine.verify.verify import Finding, verify
 __all__ = ["store"]  # the fixture: sessions apart, s, and f that forked from s
 
 
-def found(store: Store) -> list[tuple[str, str, str]]:
+def findings(store: Store) -> list[tuple[str, str, str]]:
     """What is wrong with the commits and the cells of a log."""
     return [tuple(finding) for finding in checked(store)]  # type: ignore[misc]
 
@@ -25,12 +25,12 @@ def checked(store: Store) -> list[Finding]:
     return verify(store.admin.log, store._ns.projection, views=False, rules=False)[1]
 
 
-def opening(store: Store, name: str, **told: object) -> int:
+def opening(store: Store, name: str, **fields: object) -> int:
     """Changes the `open` of a session; its ordinal."""
     first = own(store, name)[0]
     opened, *rest = decode(first.body)
     assert isinstance(opened, Open)
-    changed(store, first.ordinal, body=encode([msgspec.structs.replace(opened, **told), *rest]))
+    changed(store, first.ordinal, body=encode([msgspec.structs.replace(opened, **fields), *rest]))
     return first.ordinal
 
 
@@ -38,29 +38,29 @@ def opening(store: Store, name: str, **told: object) -> int:
 def test_each_cell_is_held_to_its_commitment(store: Store, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever cell is changed or missing, it is named with its commit, however many are read at a time."""
     monkeypatch.setattr(room, "CELLS", cells)
-    assert found(store) == []
-    held = store.log._cells  # type: ignore[attr-defined]
+    assert findings(store) == []
+    actual_cells = store.log._cells  # type: ignore[attr-defined]
     for commit in store.admin.log.tail(0, 99):
         for number in range(commit.cell, commit.cell + commit.cell_count):
-            kept, where = held[number - 1], f"cell {number} of commit {commit.ordinal}"
-            held[number - 1] = Cell(kept.salt, kept.content + b"x")
+            kept, where = actual_cells[number - 1], f"cell {number} of commit {commit.ordinal}"
+            actual_cells[number - 1] = Cell(kept.salt, kept.content + b"x")
             wrong = f"position {commit.first}: its bytes do not match their commitment"
-            assert found(store) == [("cell", where, wrong)]
-            held[number - 1] = None
-            assert found(store) == [("cell", where, "it is missing")]
-            held[number - 1] = kept
+            assert findings(store) == [("cell", where, wrong)]
+            actual_cells[number - 1] = None
+            assert findings(store) == [("cell", where, "it is missing")]
+            actual_cells[number - 1] = kept
 
 
 def test_a_commit_that_is_missing_is_named_once(store: Store) -> None:
     """Where a commit lacks, that one is named, the next of its session does not fit, and those of others do."""
     lost, after = own(store, "s")[1:3]
     del store.log._commits[lost.ordinal - 1]  # type: ignore[attr-defined]
-    told = found(store)
-    assert ("commit", f"commit {lost.ordinal}", f"it is missing; the next one is commit {lost.ordinal + 1}") in told
-    assert [what for _, _, what in told if "is missing" in what] == [told[0][2]]
+    rows = findings(store)
+    assert ("commit", f"commit {lost.ordinal}", f"it is missing; the next one is commit {lost.ordinal + 1}") in rows
+    assert [what for _, _, what in rows if "is missing" in what] == [rows[0][2]]
     where = f"commit {after.ordinal}"
-    assert ("position", where, f"it begins at position {after.first}, after position {lost.first - 1}") in told
-    assert ("hash", where, f"session {after.session}, position {after.first}: its hash does not match") in told
+    assert ("position", where, f"it begins at position {after.first}, after position {lost.first - 1}") in rows
+    assert ("hash", where, f"session {after.session}, position {after.first}: its hash does not match") in rows
 
 
 def test_a_body_that_cannot_be_read_is_named(store: Store) -> None:
@@ -68,9 +68,9 @@ def test_a_body_that_cannot_be_read_is_named(store: Store) -> None:
     commit = own(store, "s")[1]
     changed(store, commit.ordinal, body=b"\xc1")
     where = f"commit {commit.ordinal}"
-    told = [what for kind, place, what in found(store) if place == where]
-    assert told[0].startswith("its body cannot be read (")
-    assert told[1:] == [
+    value = [what for kind, place, what in findings(store) if place == where]
+    assert value[0].startswith("its body cannot be read (")
+    assert value[1:] == [
         f"session {commit.session}, position {commit.first}: its hash does not match",
         f"it counts {commit.count} mutations and holds 0",
     ]
@@ -80,14 +80,16 @@ def test_a_session_nobody_opened_is_named(store: Store) -> None:
     """A commit that stands in a session without an `open` is named, and so is one that opens another's number."""
     last = own(store, "s")[-1]
     changed(store, last.ordinal, session=77)
-    told = ("commit", f"commit {last.ordinal}", "it belongs to a session that no commit opens")
-    assert found(store) == [told]
+    texts = ("commit", f"commit {last.ordinal}", "it belongs to a session that no commit opens")
+    assert findings(store) == [texts]
     changed(store, last.ordinal, session=last.session)
     first = own(store, "apart")[0]
     changed(store, first.ordinal, session=last.session)
-    assert ("commit", f"commit {first.ordinal}", f"it opens a session and stands in session {last.session}") in found(
-        store
-    )
+    assert (
+        "commit",
+        f"commit {first.ordinal}",
+        f"it opens a session and stands in session {last.session}",
+    ) in findings(store)
 
 
 def test_a_fork_that_stands_on_nothing_is_named(store: Store) -> None:
@@ -95,13 +97,13 @@ def test_a_fork_that_stands_on_nothing_is_named(store: Store) -> None:
     child, right = own(store, "f")[0], decode(own(store, "f")[0].body)[0]
     assert isinstance(right, Open)
     place = right.parent_position
-    for told in ({"parent_position": place - 1}, {"parent_position": 10**6}, {"parent": b"n" * 16}, {"parent": None}):
-        ordinal = opening(store, "f", **told)
-        at = told.get("parent_position", place)
+    for fields in ({"parent_position": place - 1}, {"parent_position": 10**6}, {"parent": b"n" * 16}, {"parent": None}):
+        ordinal = opening(store, "f", **fields)
+        at = fields.get("parent_position", place)
         wrong = f"it forks at position {at}, where nothing of its parent ends"
-        assert [f for f in found(store) if f[0] == "fork"] == [("fork", f"commit {ordinal}", wrong)]
+        assert [f for f in findings(store) if f[0] == "fork"] == [("fork", f"commit {ordinal}", wrong)]
         opening(store, "f", parent=right.parent, parent_position=place)
-    assert found(store) == [] and own(store, "f")[0].body == child.body
+    assert findings(store) == [] and own(store, "f")[0].body == child.body
 
 
 def test_a_session_opened_twice_is_named(store: Store) -> None:
@@ -109,7 +111,7 @@ def test_a_session_opened_twice_is_named(store: Store) -> None:
     first = own(store, "apart")[0]
     uid = decode(first.body)[0].uid  # type: ignore[union-attr]
     ordinal = opening(store, "s", uid=uid)
-    assert ("commit", f"commit {ordinal}", f"it opens session {first.session} a second time") in found(store)
+    assert ("commit", f"commit {ordinal}", f"it opens session {first.session} a second time") in findings(store)
 
 
 @pytest.mark.parametrize(("views", "rules"), [(False, False), (True, False), (False, True), (True, True)])
@@ -118,16 +120,16 @@ def test_progress_goes_to_the_end_of_what_is_checked(
 ) -> None:
     """Told in order, a half each where views or rules follow, and the whole is reached with or without them."""
     monkeypatch.setattr(room, "READ", 2)
-    told, total = list[tuple[int, int]](), store.admin.log.ordinal
+    items, total = list[tuple[int, int]](), store.admin.log.ordinal
     counts, problems = verify(
-        store.admin.log, store._ns.projection, lambda *way: told.append(way), views=views, rules=rules
+        store.admin.log, store._ns.projection, lambda *way: items.append(way), views=views, rules=rules
     )
     parts = 2 if views or rules else 1
-    assert problems == [] and told == sorted(told) and {of for _, of in told} == {total * parts}
-    assert [done for done, _ in told if done <= total][: (total + 1) // 2] == [
+    assert problems == [] and items == sorted(items) and {of for _, of in items} == {total * parts}
+    assert [done for done, _ in items if done <= total][: (total + 1) // 2] == [
         min(n + 2, total) for n in range(0, total, 2)
     ]
-    assert told[-1] == (total * parts, total * parts)
+    assert items[-1] == (total * parts, total * parts)
     sessions = [own(store, name)[-1].session for name in ("apart", "s", "f")]
     assert counts == (total, sum(commit.count for commit in store.admin.log.tail(0, 99)), len(sessions))
 
@@ -138,13 +140,13 @@ def test_cells_that_are_not_where_they_were_brought_are_named(store: Store) -> N
     where = f"commit {commit.ordinal}"
     for cell in (commit.cell - 1, commit.cell + 1):
         changed(store, commit.ordinal, cell=cell)
-        assert ("commit", where, f"its cells begin at {cell}, out of turn") in found(store)
+        assert ("commit", where, f"its cells begin at {cell}, out of turn") in findings(store)
     changed(store, commit.ordinal, cell=commit.cell, commitments=commit.commitments[:-1])
-    assert ("commit", where, "its commitments are cut short") in found(store)
+    assert ("commit", where, "its commitments are cut short") in findings(store)
     changed(store, commit.ordinal, commitments=commit.commitments)
     store.log._cells.append(Cell(b"s" * 16, b"nobody's"))  # type: ignore[attr-defined]
     beyond = store.admin.log.last_cell
-    assert found(store) == [("cell", f"cell {beyond}", "no commit brought it: commits at the end are missing")]
+    assert findings(store) == [("cell", f"cell {beyond}", "no commit brought it: commits at the end are missing")]
 
 
 def test_a_long_row_is_cut_where_it_is_told() -> None:

@@ -33,12 +33,12 @@ KINDS = get_args(Known)
 def mutations(draw: st.DrawFn) -> Any:
     """A mutation of any kind, most of its fields sound and some of anything."""
     kind = draw(st.sampled_from(KINDS))
-    told = {}
+    fields = {}
     for field in msgspec.structs.fields(kind):
         usual = b"b" * 16 if field.type is bytes else Why(*WHY) if field.type is Why else 1
         if field.default is msgspec.NODEFAULT or draw(st.integers(0, 3)) == 0:
-            told[field.name] = draw(VALUES) if draw(st.integers(0, 3)) == 0 else usual
-    return kind(**told)
+            fields[field.name] = draw(VALUES) if draw(st.integers(0, 3)) == 0 else usual
+    return kind(**fields)
 
 
 def objections(mutation: Any) -> list[str]:
@@ -63,8 +63,8 @@ def test_the_reader_says_what_the_rules_say(mutation: Any) -> None:
     raw = sound(mutation)
     assert (raw is not None) == (objections(mutation) == [])
     if raw is not None:
-        told = decode(b"\x91" + raw)[0]
-        assert msgspec.msgpack.encode(told) == msgspec.msgpack.encode(mutation)
+        value = decode(b"\x91" + raw)[0]
+        assert msgspec.msgpack.encode(value) == msgspec.msgpack.encode(mutation)
 
 
 @pytest.mark.parametrize("word", ["type", "modality", "role", "mime"])

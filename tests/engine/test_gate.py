@@ -120,9 +120,9 @@ def test_content_is_sealed_once_a_session() -> None:
 def test_content_is_not_shared_between_sessions() -> None:
     """Another session seals the same bytes again, under another salt (law 10)."""
     engine = engine_over()
-    one, two = opened(engine, "one"), opened(engine, "two")
+    first, two = opened(engine, "one"), opened(engine, "two")
     commitments = []
-    for key in (one, two):
+    for key in (first, two):
         batch = engine.batch(key)
         assert batch.cell(b"the same") == 0
         say(batch, b"the same")
@@ -228,18 +228,18 @@ def test_the_second_of_two_batches_conflicts() -> None:
 
 def test_another_writer_moves_the_head(tmp_path: Path) -> None:
     """A writer whose session another one moved conflicts once, then decides on what was added."""
-    one, two = two_engines(tmp_path)
-    key = opened(one)
+    first, two = two_engines(tmp_path)
+    key = opened(first)
     two.follow()
     theirs = two.batch(key)
-    mine = one.batch(key)
+    mine = first.batch(key)
     say(theirs, b"theirs")
     theirs.commit(0)
     say(mine, b"mine")
     with pytest.raises(ConflictError):
         mine.commit(0)
-    assert one.head(key).has_message(3)
-    again = one.batch(key)
+    assert first.head(key).has_message(3)
+    again = first.batch(key)
     say(again, b"mine")
     again.commit(0)
     two.follow()
@@ -248,27 +248,27 @@ def test_another_writer_moves_the_head(tmp_path: Path) -> None:
 
 def test_two_writers_cannot_open_one_name(tmp_path: Path) -> None:
     """Of two writers that open a session of one name the second is refused, or a name would mean two."""
-    one, two = two_engines(tmp_path)
-    first, second = one.begin(NewSession("s"), 0), two.begin(NewSession("s"), 0)
+    each_first, two = two_engines(tmp_path)
+    first, second = each_first.begin(NewSession("s"), 0), two.begin(NewSession("s"), 0)
     first.commit(0)
     with pytest.raises(RefusedError):
         second.commit(0)
-    assert one.log.ordinal == 1
+    assert each_first.log.ordinal == 1
 
 
 def test_opening_sessions_waits_for_no_view(tmp_path: Path) -> None:
     """Who opens sessions alone folds no view, knows the names all the same, and looks again once another opened one."""
-    one, two = two_engines(tmp_path)
-    keys = [opened(one, f"s{n}") for n in range(5)]
-    assert one.projection.ordinal == 0
-    assert [one.opened(f"s{n}") for n in range(6)] == [*keys, None]
+    first, two = two_engines(tmp_path)
+    keys = [opened(first, f"s{n}") for n in range(5)]
+    assert first.projection.ordinal == 0
+    assert [first.opened(f"s{n}") for n in range(6)] == [*keys, None]
     with refused("name_is_free"):
-        one.begin(NewSession("s3"), 0)
+        first.begin(NewSession("s3"), 0)
     opened(two, "t")
     with refused("name_is_free"):
-        one.begin(NewSession("t"), 0)
-    assert (one.projection.ordinal, one.opened("s3")) == (6, None)
-    batch = one.batch(keys[3])
+        first.begin(NewSession("t"), 0)
+    assert (first.projection.ordinal, first.opened("s3")) == (6, None)
+    batch = first.batch(keys[3])
     assert say(batch, b"more") == 3
     batch.commit(0)
 
@@ -288,16 +288,16 @@ def test_the_views_follow_a_writer_that_never_asks(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gate, "FOLDED_MIN", 5)
     engine = engine_over()
     key = opened(engine)
-    held, remembered = [], []
+    ordinals, remembered = [], []
     for n in range(40):
         batch = engine.batch(key)
         say(batch, b"%d" % n)
         batch.commit(0)
-        held.append(engine.projection.ordinal)
+        ordinals.append(engine.projection.ordinal)
         remembered.append(len(engine.head(key).recent.mutations))
         assert engine.head(key).has_message(2) and engine.head(key).has_message(n + 3)
         assert not engine.head(key).has_message(n + 4)
-    pieces = [later - before for before, later in pairwise(held) if later > before]
+    pieces = [later - before for before, later in pairwise(ordinals) if later > before]
     assert len(pieces) > 4 and max(pieces) < 10
     assert max(remembered) < 40 and 0 in remembered
 
@@ -309,15 +309,15 @@ def test_what_held_views_do_not_hold_is_remembered() -> None:
     engine.follow()
     with engine.projection.moment_held():
         batch = engine.batch(key)
-        said = say(batch, b"while they are held")
+        number = say(batch, b"while they are held")
         batch.commit(0)
         later = opened(engine, "t")
         engine.follow()
-        assert engine.head(key).has_message(said) and engine.opened("t") == later
+        assert engine.head(key).has_message(number) and engine.opened("t") == later
         with refused("name_is_free"):
             engine.begin(NewSession("t"), 0)
     engine.follow()
-    assert engine.head(key).has_message(said) and not engine.head(key).recent.mutations
+    assert engine.head(key).has_message(number) and not engine.head(key).recent.mutations
 
 
 def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,8 +328,8 @@ def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) 
     say(batch, b"stored")
     append = MemoryLog.append
 
-    def failing(*told: object, **more: object) -> None:
-        append(*told, **more)  # type: ignore[arg-type]
+    def failing(*arguments: object, **more: object) -> None:
+        append(*arguments, **more)  # type: ignore[arg-type]
         raise OSError("the cable was pulled")
 
     with monkeypatch.context() as patched:
@@ -366,15 +366,20 @@ def test_an_opening_tells_everything() -> None:
     """Origin, meta, source, key, parent and hiding of an opening stand in the first mutation."""
     engine = engine_over()
     parent = opened(engine, "parent")
-    told = NewSession("s", {"user": "u"}, Origin.SPAWN, parent, 2, "file", b"k" * 16, True, 2)
-    commit = engine.begin(told, 5).commit(5)[0]
-    found = decode(commit.body)[0]
-    assert isinstance(found, Open)
+    session = NewSession("s", {"user": "u"}, Origin.SPAWN, parent, 2, "file", b"k" * 16, True, 2)
+    commit = engine.begin(session, 5).commit(5)[0]
+    opening = decode(commit.body)[0]
+    assert isinstance(opening, Open)
     cells = engine.log.cells(range(commit.cell, commit.cell + commit.cell_count))
     texts = {
         ref: cells[commit.cell + ref].content
-        for ref in (found.name, found.meta, found.source, found.key)  # type: ignore[operator]
+        for ref in (opening.name, opening.meta, opening.source, opening.key)  # type: ignore[operator]
     }
     assert sorted(texts.values()) == [b"file", b"k" * 16, b"s", b'{"user":"u"}']
-    assert (found.origin, found.parent_position, found.hidden, found.spawned_by) == (Origin.SPAWN, 2, 1, 2)
-    assert found.parent == engine.head(parent).uid
+    assert (
+        opening.origin,
+        opening.parent_position,
+        opening.hidden,
+        opening.spawned_by,
+    ) == (Origin.SPAWN, 2, 1, 2)
+    assert opening.parent == engine.head(parent).uid

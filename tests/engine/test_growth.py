@@ -31,7 +31,7 @@ def seal_of(log: Log, key: SigningKey) -> Seal:
     return sealed(followed(log), 7, key.public, key.sign)
 
 
-def told(seed: int, *texts: str) -> vmstore.Store:
+def store_of(seed: int, *texts: str) -> vmstore.Store:
     """A store in memory that begins like every other of its seed."""
     store = vmstore.memory_store(clock=ManualClock(5_000_000), ids=SeededIds(seed))
     for text in texts:
@@ -42,7 +42,7 @@ def told(seed: int, *texts: str) -> vmstore.Store:
 
 def test_every_later_seal_grew_from_every_earlier_one(key: SigningKey) -> None:
     """Between any two seals of a store that only grew there is a proof, and none the other way."""
-    store = told(1)
+    store = store_of(1)
     seals = []
     for number in range(6):
         store.record(f"s{number % 3}", chat(f"{number}"), answer("so"))
@@ -59,14 +59,14 @@ def test_every_later_seal_grew_from_every_earlier_one(key: SigningKey) -> None:
 
 def test_two_histories_are_joined_by_nothing(key: SigningKey) -> None:
     """Of two histories with one beginning neither grew from the other, whatever log or proof is handed in."""
-    one, other = told(1, "begin", "left"), told(1, "begin", "right", "and on")
-    seals = seal_of(one.admin.log, key), seal_of(other.admin.log, key)
+    first, other = store_of(1, "begin", "left"), store_of(1, "begin", "right", "and on")
+    seals = seal_of(first.admin.log, key), seal_of(other.admin.log, key)
     assert seals[0].namespace == seals[1].namespace, "they begin alike"
-    for store in (one, other):
+    for store in (first, other):
         for earlier, later in (seals, seals[::-1]):
             with pytest.raises(CorruptError):
                 growth(store.admin.log, earlier, later)
-    right = told(1, "begin", "left", "and on")
+    right = store_of(1, "begin", "left", "and on")
     proof = growth(right.admin.log, seals[0], seal_of(right.admin.log, key))
     with refused("other-seals", CorruptError):
         check_growth(*seals, proof)
@@ -77,7 +77,7 @@ def test_two_histories_are_joined_by_nothing(key: SigningKey) -> None:
 
 def test_a_changed_proof_of_growth_is_refused(key: SigningKey, tmp_path: Path) -> None:
     """With any one byte changed, a session left out or said twice, a proof of growth is refused."""
-    store = told(2, "one", "two", "three")
+    store = store_of(2, "one", "two", "three")
     earlier = seal_of(store.admin.log, key)
     for text in ("four", "five"):
         store.record("a", chat(text), answer("so"))
@@ -96,16 +96,16 @@ def test_a_changed_proof_of_growth_is_refused(key: SigningKey, tmp_path: Path) -
 
 def test_a_growth_names_sessions_of_one_namespace(key: SigningKey) -> None:
     """A proof between seals of two namespaces is refused, though it names both and each of its hashes holds."""
-    one, other = seal_of(told(1, "begin").admin.log, key), seal_of(told(2, "begin").admin.log, key)
-    ways = [[head.uid.hex(), []] for head in one.heads]
-    proof = json.dumps([KIND, one.root.hex(), other.root.hex(), ways], separators=(",", ":")).encode() + b"\n"
+    first, other = seal_of(store_of(1, "begin").admin.log, key), seal_of(store_of(2, "begin").admin.log, key)
+    ways = [[head.uid.hex(), []] for head in first.heads]
+    proof = json.dumps([KIND, first.root.hex(), other.root.hex(), ways], separators=(",", ":")).encode() + b"\n"
     with refused("other-seals", CorruptError):
-        check_growth(one, other, proof)
+        check_growth(first, other, proof)
 
 
 def test_a_session_as_long_is_the_same_to_the_last_field(key: SigningKey) -> None:
     """Where a session made no commit more, its position and its hash are those it had, or it is another one."""
-    store = told(1, "begin")
+    store = store_of(1, "begin")
     seal = seal_of(store.admin.log, key)
     proof = growth(store.admin.log, seal, seal)
     for wrong in ({"position": 99}, {"hash": bytes(32)}):
@@ -119,14 +119,14 @@ def test_a_session_as_long_is_the_same_to_the_last_field(key: SigningKey) -> Non
 @pytest.mark.parametrize("proof", [b"", b"[]", b"{}", b"7", b"[" * 100_000, b'["vmstore growth 1",1,2,3]\n', b"\xff"])
 def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: SigningKey) -> None:
     """Bytes that are no proof of growth at all are refused like a wrong one."""
-    seal = seal_of(told(1, "begin").admin.log, key)
+    seal = seal_of(store_of(1, "begin").admin.log, key)
     with refused("other-seals", CorruptError):
         check_growth(seal, seal, proof)
 
 
 def test_a_growth_is_written_in_one_way(key: SigningKey) -> None:
     """The same proof with a blank or a line more, or its end missing, is refused by its bytes."""
-    store = told(1, "begin")
+    store = store_of(1, "begin")
     seal = seal_of(store.admin.log, key)
     proof = growth(store.admin.log, seal, seal)
     for again in (b" " + proof, proof + b"\n", proof[:-1], proof.replace(b",", b", ", 1)):

@@ -82,9 +82,9 @@ def test_a_story_by_the_rules_is_verified(story: list[Deed]) -> None:
 class Pair(Author):
     """Two engines over one log and one views database, which write in turn."""
 
-    def __init__(self, one: Engine, two: Engine) -> None:
-        self.engines = cycle((one, two))
-        super().__init__(one)
+    def __init__(self, engine: Engine, two: Engine) -> None:
+        self.engines = cycle((engine, two))
+        super().__init__(engine)
 
     def open(self, session: int) -> None:
         """Goes on with the other engine."""
@@ -97,16 +97,18 @@ class Pair(Author):
 @example(story=TURNS)
 def test_two_engines_in_turn_agree(story: list[Deed]) -> None:
     """Two writers that fold into the same views leave what one fold of the log gives, and agree on every head."""
-    one = engine_over()
-    two = Engine(one.log, Projection(one.log, one.projection.db), one.clock, one.ids)
-    author = Pair(one, two)
+    each_engine = engine_over()
+    two = Engine(
+        each_engine.log, Projection(each_engine.log, each_engine.projection.db), each_engine.clock, each_engine.ids
+    )
+    author = Pair(each_engine, two)
     author.write(story)
     for session in author.known:
-        for engine in (one, two):
+        for engine in (each_engine, two):
             engine.follow()
-        assert state(one.head(session)) == state(two.head(session))
-        assert answers(one.head(session)) == answers(two.head(session))
-    assert verify(one.log, two.projection)[1] == []
+        assert state(each_engine.head(session)) == state(two.head(session))
+        assert answers(each_engine.head(session)) == answers(two.head(session))
+    assert verify(each_engine.log, two.projection)[1] == []
 
 
 @given(story=STORIES)
@@ -116,12 +118,12 @@ def test_a_copy_is_apart(story: list[Deed]) -> None:
     author = Author(engine)
     author.write([Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2)])
     head = engine.head(1)
-    before, told = state(head.copy()), answers(head)
+    before, value = state(head.copy()), answers(head)
     author.batch = Batch(engine, head.copy())  # its own, never the engine's
     for deed in story:
         if deed.what not in ("fork", "switch", "end"):
             getattr(author, "do_" + deed.what)(deed)
-    assert (state(head), answers(head)) == (before, told)
+    assert (state(head), answers(head)) == (before, value)
 
 
 def questions(engine: Engine, session: int) -> int:
@@ -138,15 +140,15 @@ def questions(engine: Engine, session: int) -> int:
 
 def test_a_head_is_loaded_by_its_context() -> None:
     """Loading a head asks the views as little after two hundred calls over twenty pages as after two over three."""
-    told = []
+    other_questions = []
     for says, calls in ((1, 2), (7, 200)):
         author = Author(engine_over())
         packs = [*(Deed("pack", n, n) for n in range(calls)), Deed("pack", 1, 2)]
         author.write([Deed("say", 1, 1, 1, 3)] * says + packs)
         author.engine.follow()
         assert len(author.engine.head(1).order) >= says
-        told.append(questions(author.engine, 1))
-    assert told[0] == told[1]
+        other_questions.append(questions(author.engine, 1))
+    assert other_questions[0] == other_questions[1]
 
 
 def test_a_refused_batch_leaves_the_head() -> None:
@@ -224,7 +226,7 @@ def test_a_context_is_its_pages_in_the_order_of_their_ranks() -> None:
         assert head.enter(entered, gone) == head.totals == right(after)
         assert sketch.totals == before and sketch.enter((), tuple(ranks)) == (0, 0, EMPTY)
         assert head.totals == right(after) and [r[0] for r in head.order] == sorted(after, key=lambda p: after[p])
-        assert {page: found[3] for page in pages if (found := head.residence(page))} == after
+        assert {page: residence[3] for page in pages if (residence := head.residence(page))} == after
         ranks = after
 
 

@@ -27,15 +27,15 @@ def commit(ordinal: int, *mutations: Mutation, session: int = 1, first: int = 1)
     return Commit(first, len(mutations), 77, 0, body, b"", digest, session=session, ordinal=ordinal)
 
 
-def plain(told: Commit) -> bytes:
+def plain(value: Commit) -> bytes:
     """The leaf of a commit that is no call."""
-    return sha256(b"\0" + told.hash + struct.pack(">Q", told.last)).digest()
+    return sha256(b"\0" + value.hash + struct.pack(">Q", value.last)).digest()
 
 
 def test_a_leaf_says_where_its_commit_ends() -> None:
     """A leaf covers hash and last position, and of a commit that ends in a pack what the pack says and when."""
-    told = commit(5, Message(0, 0, 0), Mark(0), first=8)
-    assert leaf_of(told, [Message(0, 0, 0), Mark(0)]) == leaf_read(told) == plain(told)
+    value = commit(5, Message(0, 0, 0), Mark(0), first=8)
+    assert leaf_of(value, [Message(0, 0, 0), Mark(0)]) == leaf_read(value) == plain(value)
     call = commit(6, Message(0, 0, 0), PACK, first=8)
     fields = struct.pack(">QqIBI", 9, 77, 3, 1, 2)
     assert leaf_read(call) == sha256(b"\0" + call.hash + fields + b"r" * 32).digest()
@@ -46,8 +46,8 @@ def test_a_leaf_says_where_its_commit_ends() -> None:
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_root_of_another_length_makes_no_call(length: int) -> None:
     """A pack whose root is none is told as a commit: its bytes could else pass for other fields."""
-    told = commit(5, msgspec.structs.replace(PACK, root=b"r" * length))
-    assert leaf_read(told) == plain(told)
+    value = commit(5, msgspec.structs.replace(PACK, root=b"r" * length))
+    assert leaf_read(value) == plain(value)
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def test_a_root_of_another_length_makes_no_call(length: int) -> None:
 )
 def test_a_number_no_commit_has_gives_a_leaf_no_commit_has(wrong: dict[str, int]) -> None:
     """A forged pack with a number that fits nowhere has a leaf of its own, and is no error."""
-    told = commit(5, Mark(0))
-    assert leaf_of(told, [msgspec.structs.replace(PACK, **wrong)]) == sha256(b"\0" + told.hash).digest()
-    far = msgspec.structs.replace(told, first=2**64)
-    assert leaf_of(far, [Mark(0)]) == sha256(b"\0" + told.hash).digest()
+    value = commit(5, Mark(0))
+    assert leaf_of(value, [msgspec.structs.replace(PACK, **wrong)]) == sha256(b"\0" + value.hash).digest()
+    far = msgspec.structs.replace(value, first=2**64)
+    assert leaf_of(far, [Mark(0)]) == sha256(b"\0" + value.hash).digest()
 
 
 @pytest.mark.parametrize("body", [b"", b"\xc1", b"\x91", b"\x90", b"words"])
 def test_a_body_that_cannot_be_read_opens_nothing(body: bytes) -> None:
     """Of a commit with no body, half a body or an empty one there is a leaf, and no session is opened by it."""
-    told = msgspec.structs.replace(commit(5, Mark(0)), body=body)
-    assert (leaf_read(told), opened_by(told)) == (plain(told), b"")
+    value = msgspec.structs.replace(commit(5, Mark(0)), body=body)
+    assert (leaf_read(value), opened_by(value)) == (plain(value), b"")
 
 
 def test_who_opens_a_session_is_told() -> None:
@@ -77,7 +77,7 @@ def test_who_opens_a_session_is_told() -> None:
 def test_every_session_is_followed_from_its_open() -> None:
     """A head says a session's last position, its commits, its last hash and the root over them; heads go by uid."""
     high, low = b"z" * 16, b"a" * 16
-    told = [
+    items = [
         commit(1, opening(high), session=1),
         commit(2, opening(low), Turn(1), session=2),
         commit(3, Message(0, 0, 0), session=1, first=2),
@@ -86,10 +86,13 @@ def test_every_session_is_followed_from_its_open() -> None:
     ]
     followed = HistoryTree({high: [2], low: [1, 5], b"n" * 16: [1]})
     assert (followed.ordinal, followed.first, followed.heads()) == (0, None, [])
-    for one in told:
-        followed.follow(one, [opening(high), opening(low), Message(0, 0, 0), PACK, Mark(0)][one.ordinal - 1 :][:1])
-    roots = [reference([leaf_of(told[1], [])]), reference([leaf_read(told[0]), leaf_read(told[2]), leaf_read(told[3])])]
-    heads = [SessionHead(low, 2, 1, told[1].hash, roots[0]), SessionHead(high, 3, 3, told[3].hash, roots[1])]
+    for item in items:
+        followed.follow(item, [opening(high), opening(low), Message(0, 0, 0), PACK, Mark(0)][item.ordinal - 1 :][:1])
+    roots = [
+        reference([leaf_of(items[1], [])]),
+        reference([leaf_read(items[0]), leaf_read(items[2]), leaf_read(items[3])]),
+    ]
+    heads = [SessionHead(low, 2, 1, items[1].hash, roots[0]), SessionHead(high, 3, 3, items[3].hash, roots[1])]
     assert (followed.ordinal, followed.first, followed.heads()) == (5, high, heads)
     assert followed.kept[low, 1] == heads[0] and followed.kept[high, 2].position == 2
     assert set(followed.kept) == {(low, 1), (high, 2)}

@@ -84,11 +84,11 @@ def scene() -> Engine:
     return engine
 
 
-def pack(batch: Batch, entered: list[tuple[int, int, int, int]], left: tuple[int, ...] = (), **told: Any) -> Pack:
+def pack(batch: Batch, entered: list[tuple[int, int, int, int]], left: tuple[int, ...] = (), **fields: Any) -> Pack:
     """A pack whose totals are right unless `told` says otherwise."""
     totals = batch.head.copy().enter(entered, left)
     stated = {"call": batch.head.call + 1, "leaves": totals.leaves, "tokens": totals.tokens, "root": totals.root}
-    return Pack(entered=tuple(entered), left=left, **{"fidelity": 0, **stated, **told})
+    return Pack(entered=tuple(entered), left=left, **{"fidelity": 0, **stated, **fields})
 
 
 def fact(batch: Batch, **changed: Any) -> Fact:
@@ -100,10 +100,10 @@ def fact(batch: Batch, **changed: Any) -> Fact:
     return Fact(**{"page": PAGE, **words, **fields, **times, **changed})
 
 
-def create(**told: Any) -> Create:
+def create(**options: Any) -> Create:
     """An opaque page of no message."""
     fields = {"type": 0, "modality": 0, "role": 0, "message": 0, "part": 0, "content": None, "size": 0, "tokens": 0}
-    return Create(**{**fields, **told})
+    return Create(**{**fields, **options})
 
 
 def after(*mutations: Mutation) -> Callable[[Batch], None]:

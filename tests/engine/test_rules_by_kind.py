@@ -74,8 +74,8 @@ def mutations(draw: st.DrawFn) -> Any:
 
         return make
     kind = draw(st.sampled_from(KINDS))
-    told = [draw(VALUES) for field in msgspec.structs.fields(kind) if field.default is msgspec.NODEFAULT]
-    return lambda batch: kind(*told)
+    drawns = [draw(VALUES) for field in msgspec.structs.fields(kind) if field.default is msgspec.NODEFAULT]
+    return lambda batch: kind(*drawns)
 
 
 def by_the_list(batch: Batch, mutation: Any) -> str | None:
@@ -115,9 +115,9 @@ def test_a_batch_says_what_the_list_of_rules_says(before: Any, by_hand: bool, ma
     """Of any mutation anywhere a batch names the first rule of the list that objects, in its words, or takes it."""
     batch = begun(before, by_hand)
     mutation = made(batch)
-    told = by_the_list(batch, mutation)
-    assert by_the_batch(batch, mutation) == told
-    assert (batch.head.position == CALL + 1 + (before is not None)) == (told is None)
+    other_by_the_list = by_the_list(batch, mutation)
+    assert by_the_batch(batch, mutation) == other_by_the_list
+    assert (batch.head.position == CALL + 1 + (before is not None)) == (other_by_the_list is None)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])

@@ -28,7 +28,7 @@ from vmstore.seals.seal import Seal, namespace_uid, read, sealed, watched
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with sessions and forks, closed."""
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
@@ -68,12 +68,12 @@ def problems(path: Path, seal: Seal) -> list[Finding]:
         log.close()
 
 
-def test_the_root_is_what_the_words_say(told: Path, key: SigningKey) -> None:
+def test_the_root_is_what_the_words_say(store_folder: Path, key: SigningKey) -> None:
     """Root, heads and signed bytes, worked out again from rows of the log, are those of the seal."""
-    seal = seal_of(told, key)
+    seal = seal_of(store_folder, key)
     sessions: dict[int, list[tuple[bytes, Commit]]] = {}
     uids: dict[int, bytes] = {}
-    log = SqliteLog(told / LOG)
+    log = SqliteLog(store_folder / LOG)
     for commit in log.tail(0, 10_000):
         last = decode(commit.body)[-1]
         first = decode(commit.body)[0]
@@ -98,15 +98,15 @@ def test_the_root_is_what_the_words_say(told: Path, key: SigningKey) -> None:
     assert len(uids) > 3, "the story has forks"
 
 
-def test_a_seal_comes_back_from_its_file(told: Path, key: SigningKey) -> None:
+def test_a_seal_comes_back_from_its_file(store_folder: Path, key: SigningKey) -> None:
     """What is read is what was written, under the key that signed it or none."""
-    seal = seal_of(told, key)
+    seal = seal_of(store_folder, key)
     assert read(seal.encoded()) == read(seal.encoded(), key.public) == seal
 
 
-def test_every_byte_of_a_seal_counts(told: Path, key: SigningKey) -> None:
+def test_every_byte_of_a_seal_counts(store_folder: Path, key: SigningKey) -> None:
     """With any one byte flipped a seal is refused."""
-    content = seal_of(told, key).encoded()
+    content = seal_of(store_folder, key).encoded()
     for at in range(len(content)):
         with refused("not-a-seal", CorruptError):
             read(content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :], key.public)
@@ -119,25 +119,25 @@ def test_what_is_no_seal_is_refused(content: bytes) -> None:
         read(content)
 
 
-def test_a_seal_of_another_key_is_refused(told: Path, key: SigningKey, tmp_path: Path) -> None:
+def test_a_seal_of_another_key_is_refused(store_folder: Path, key: SigningKey, tmp_path: Path) -> None:
     """Two histories need two seals, and without the key neither can be signed under its name."""
     stranger = vmstore.new_key(tmp_path / "other", ids=SeededIds(6))
-    seal = seal_of(told, stranger)
+    seal = seal_of(store_folder, stranger)
     with refused("not-a-seal", CorruptError):
         read(seal.encoded(), key.public)
-    forged = msgspec.structs.replace(seal_of(told, key), at=78)
+    forged = msgspec.structs.replace(seal_of(store_folder, key), at=78)
     forged = msgspec.structs.replace(forged, signature=stranger.sign(forged.signing))
     with refused("not-a-seal", CorruptError):
         read(forged.encoded(), key.public)
-    heads = seal_of(told, key).heads
-    fewer = msgspec.structs.replace(seal_of(told, key), heads=heads[1:])
+    heads = seal_of(store_folder, key).heads
+    fewer = msgspec.structs.replace(seal_of(store_folder, key), heads=heads[1:])
     with refused("not-a-seal", CorruptError):
         read(fewer.encoded(), key.public)
 
 
-def test_a_store_that_grew_holds_its_seal(told: Path, key: SigningKey, tmp_path: Path) -> None:
+def test_a_store_that_grew_holds_its_seal(store_folder: Path, key: SigningKey, tmp_path: Path) -> None:
     """New calls, sessions and forks, packing and a reopened store leave every earlier seal true."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     seals = [seal_of(path, key)]
     for number in range(3):
         with vmstore.open(path) as store:
@@ -150,10 +150,10 @@ def test_a_store_that_grew_holds_its_seal(told: Path, key: SigningKey, tmp_path:
         seals.append(seal_of(path, key))
 
 
-def test_every_cut_end_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
+def test_every_cut_end_is_named(store_folder: Path, key: SigningKey, tmp_path: Path) -> None:
     """Without the last n commits, for every n, each session that lost one is named, and no other."""
-    seal = seal_of(told, key)
-    log = SqliteLog(told / LOG)
+    seal = seal_of(store_folder, key)
+    log = SqliteLog(store_folder / LOG)
     commits = log.tail(0, 10_000)
     log.close()
     for left in range(len(commits)):
@@ -174,23 +174,23 @@ def forget_session(path: Path) -> None:
     edit(path, "DELETE FROM commits WHERE session = (SELECT max(session) FROM commits)")
 
 
-def test_a_dropped_session_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
+def test_a_dropped_session_is_named(store_folder: Path, key: SigningKey, tmp_path: Path) -> None:
     """A session that is gone is named with the position it stood at."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     seal = seal_of(path, key)
     forget_session(path)
     (problem,) = problems(path, seal)
     assert problem.kind == "seal" and "the log holds no such session" in problem.what
 
 
-def test_another_namespace_is_named(told: Path, key: SigningKey, tmp_path: Path) -> None:
+def test_another_namespace_is_named(store_folder: Path, key: SigningKey, tmp_path: Path) -> None:
     """A seal of another namespace says that the log begins otherwise, and misses every session."""
     with vmstore.open(tmp_path / "c.vms") as store:
         store.record("plan", chat("Where to?"), None)
-    seal = seal_of(told, key)
-    found = problems(tmp_path / "c.vms", seal)
-    assert "begins with another session" in found[0].what and len(found) == 1 + len(seal.heads)
-    assert seal.namespace == namespace_uid(_first_uid(told))
+    seal = seal_of(store_folder, key)
+    findings = problems(tmp_path / "c.vms", seal)
+    assert "begins with another session" in findings[0].what and len(findings) == 1 + len(seal.heads)
+    assert seal.namespace == namespace_uid(_first_uid(store_folder))
 
 
 def _first_uid(path: Path) -> bytes:
@@ -230,25 +230,25 @@ CHANGES: list[Callable[[Commit], Commit]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_past_written_anew_is_named(told: Path, key: SigningKey, change: Callable[[Commit], Commit]) -> None:
+def test_a_past_written_anew_is_named(store_folder: Path, key: SigningKey, change: Callable[[Commit], Commit]) -> None:
     """Whichever commit is another one, its session is named as rewritten."""
-    seal = seal_of(told, key)
-    log = SqliteLog(told / LOG)
+    seal = seal_of(store_folder, key)
+    log = SqliteLog(store_folder / LOG)
     commits = log.tail(0, 10_000)
     log.close()
     for nth, commit in enumerate(commits):
         forged = MemoryLog()
         forged._commits = [*commits[:nth], change(commit), *commits[nth + 1 :]]
-        found = [problem for problem in seal.problems(followed(forged, [seal])) if problem.where != "log"]
-        assert len(found) == 1 and (
-            "rewritten" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
+        problems = [problem for problem in seal.problems(followed(forged, [seal])) if problem.where != "log"]
+        assert len(problems) == 1 and (
+            "rewritten" in problems[0].what or commit.first == 1 or commit.session == commit.ordinal
         )
 
 
-def test_a_uid_of_another_length_is_no_session(told: Path, key: SigningKey) -> None:
+def test_a_uid_of_another_length_is_no_session(store_folder: Path, key: SigningKey) -> None:
     """A session whose uid was made longer or shorter is missing, and nothing breaks."""
-    seal = seal_of(told, key)
-    log = SqliteLog(told / LOG)
+    seal = seal_of(store_folder, key)
+    log = SqliteLog(store_folder / LOG)
     commits = log.tail(0, 10_000)
     log.close()
     for uid in (b"", b"x" * 15, bytes(17)):

@@ -29,8 +29,8 @@ RIGHT = Cell(b"s" * 16, b"bytes")
 )
 def test_a_cell_is_sound_or_erased_on_record(cell: Cell | None, erased: bool, wrong: str | None) -> None:
     """A cell holds what was sealed, or is destroyed where an erasure of it is recorded; all else is wrong."""
-    found = unsound(cell, 7, RIGHT.commitment, lambda number: erased and number == 7)
-    assert found is None if wrong is None else found is not None and wrong in found
+    actual_unsound = unsound(cell, 7, RIGHT.commitment, lambda number: erased and number == 7)
+    assert actual_unsound is None if wrong is None else actual_unsound is not None and wrong in actual_unsound
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -45,5 +45,8 @@ def test_both_checks_keep_the_rule(recorded: bool) -> None:
     _, whole = verify(store.admin.log, store._ns.projection, views=False, rules=False, erased=erased)
     alone = list(Chain(store.admin.log, store.admin.views, lane, erased).problems())
     assert len(whole) == len(alone) == (0 if recorded else 1)
-    for found in (*whole, *alone):
-        assert (found.kind, found.where) == ("cell", "cell 4 of commit 2") and "no erasure is recorded" in found.what
+    for finding in (*whole, *alone):
+        assert (finding.kind, finding.where) == (
+            "cell",
+            "cell 4 of commit 2",
+        ) and "no erasure is recorded" in finding.what

@@ -48,7 +48,7 @@ RATED_RUN = {
 
 
 @pytest.fixture(scope="module", params=["raw", "packed"])
-def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+def store_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A store with sessions and forks, closed and sound; its cells as they were appended, or packed."""
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
@@ -130,20 +130,20 @@ def frame_flips(store: Path) -> Iterator[Change]:
 
 
 @pytest.mark.parametrize("flips", [commit_flips, frame_flips])
-def test_every_flip_is_named(told: Path, tmp_path: Path, flips: Callable[[Path], Iterator[Change]]) -> None:
+def test_every_flip_is_named(store_folder: Path, tmp_path: Path, flips: Callable[[Path], Iterator[Change]]) -> None:
     """Whatever column of whatever row is changed, a problem names that commit or a cell of that frame."""
     unnamed = []
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     sound = (path / LOG).read_bytes()
     kind = "commit" if flips is commit_flips else "cell"
     # By day every seventh change: of each column and each kind of change some row's, as they take turns.
-    for numbers, statement in islice(flips(told), 0, None, 1 if tries(1) > 1 else 7):
+    for numbers, statement in islice(flips(store_folder), 0, None, 1 if tries(1) > 1 else 7):
         (path / LOG).write_bytes(sound)
         edit(path, statement)
-        found = problems(path)
+        actual_problems = problems(path)
         named = {f"{kind} {number}" for number in numbers}
-        if not any(p.where.split(" of ")[0] in named for p in found) and not _same(told, path):
-            unnamed.append((statement, found[:1]))
+        if not any(p.where.split(" of ")[0] in named for p in actual_problems) and not _same(store_folder, path):
+            unnamed.append((statement, actual_problems[:1]))
     assert unnamed == [], f"{len(unnamed)} changes were not named"
 
 
@@ -157,40 +157,42 @@ def _same(store: Path, other: Path) -> bool:
     return read[0] == read[1]
 
 
-def test_a_deleted_commit_is_noticed(told: Path, tmp_path: Path) -> None:
+def test_a_deleted_commit_is_noticed(store_folder: Path, tmp_path: Path) -> None:
     """Without any one commit but the log's last, the missing one or the one after it is named."""
-    ordinals = [row[0] for row in rows(told, "commits")]
+    ordinals = [row[0] for row in rows(store_folder, "commits")]
     for ordinal in ordinals[:-1]:
-        path = copied(told, tmp_path / "b.vms")
+        path = copied(store_folder, tmp_path / "b.vms")
         edit(path, f"DELETE FROM commits WHERE ordinal = {ordinal}")
         assert any(p.where.startswith("commit") for p in problems(path)), f"commit {ordinal} was not missed"
 
 
-def test_a_deleted_session_is_noticed(told: Path, tmp_path: Path) -> None:
+def test_a_deleted_session_is_noticed(store_folder: Path, tmp_path: Path) -> None:
     """Without all commits and cells of a session that others follow, verify is not clean."""
-    path = copied(told, tmp_path / "b.vms")
-    key = [row for row in rows(told, "commits", "ordinal, session, count") if row[1] == row[0]][1][0]
+    path = copied(store_folder, tmp_path / "b.vms")
+    key = [row for row in rows(store_folder, "commits", "ordinal, session, count") if row[1] == row[0]][1][0]
     edit(path, f"DELETE FROM commits WHERE session = {key}")
     assert problems(path)
 
 
-def test_deleted_cells_are_named(told: Path, tmp_path: Path) -> None:
+def test_deleted_cells_are_named(store_folder: Path, tmp_path: Path) -> None:
     """Each cell of a missing frame is named with its commit."""
-    for first, count, *_ in rows(told, "frames"):
-        path = copied(told, tmp_path / "b.vms")
+    for first, count, *_ in rows(store_folder, "frames"):
+        path = copied(store_folder, tmp_path / "b.vms")
         edit(path, f"DELETE FROM frames WHERE first = {first}")
-        found = problems(path)
-        assert [p.where.split(" of ")[0] for p in found] == [f"cell {first + at}" for at in range(count)], found
-        assert {p.what for p in found} == {"it is missing"}
+        actual_problems = problems(path)
+        assert [p.where.split(" of ")[0] for p in actual_problems] == [f"cell {first + at}" for at in range(count)], (
+            actual_problems
+        )
+        assert {p.what for p in actual_problems} == {"it is missing"}
 
 
-def test_swapped_commits_are_named(told: Path, tmp_path: Path) -> None:
+def test_swapped_commits_are_named(store_folder: Path, tmp_path: Path) -> None:
     """Two neighbours of one session that change places are both named."""
-    sessions = dict(rows(told, "commits", "ordinal, session"))
+    sessions = dict(rows(store_folder, "commits", "ordinal, session"))
     for first in sorted(sessions)[:-1]:
         if sessions[first] != sessions[first + 1]:
             continue
-        path = copied(told, tmp_path / "b.vms")
+        path = copied(store_folder, tmp_path / "b.vms")
         places = ((first, 1_000), (first + 1, first), (1_000, first + 1))
         edit(path, *(f"UPDATE commits SET ordinal = {new} WHERE ordinal = {old}" for old, new in places))
         assert {f"commit {first}", f"commit {first + 1}"} <= {p.where for p in problems(path)}
@@ -205,18 +207,20 @@ def test_a_cut_tail_is_not_noticed(tmp_path: Path) -> None:
     assert problems(path) == []
 
 
-def test_a_cut_tail_is_noticed_by_its_cells(told: Path, tmp_path: Path) -> None:
+def test_a_cut_tail_is_noticed_by_its_cells(store_folder: Path, tmp_path: Path) -> None:
     """A last commit that is gone while its cells are still there is noticed."""
-    path = copied(told, tmp_path / "b.vms")
-    last, cell = rows(told, "commits", "ordinal, cell")[-1]
+    path = copied(store_folder, tmp_path / "b.vms")
+    last, cell = rows(store_folder, "commits", "ordinal, cell")[-1]
     assert cell is not None
     edit(path, f"DELETE FROM commits WHERE ordinal = {last}")
     assert problems(path)
 
 
-def test_without_the_hash_check_flips_go_unnoticed(told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_hash_check_flips_go_unnoticed(
+    store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The tests above can fail: with the hash taken as right, a changed time is not named."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     edit(path, "UPDATE commits SET at = at + 1, lag = lag + 1 WHERE ordinal = 2")
     assert [p.where for p in problems(path)] == ["commit 2"]
     monkeypatch.setattr(verify_module, "follows", lambda previous, commit: True)
@@ -228,10 +232,10 @@ def test_without_the_hash_check_flips_go_unnoticed(told: Path, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("view", [projector.name for projector in PROJECTORS])
-def test_a_changed_view_is_named_and_mended(told: Path, tmp_path: Path, view: str) -> None:
+def test_a_changed_view_is_named_and_mended(store_folder: Path, tmp_path: Path, view: str) -> None:
     """A row changed or lost in any table of a view is named with the remedy, and `rebuild` mends it."""
     projector = next(p for p in PROJECTORS if p.name == view)
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     with vmstore.open(path) as store:
         store.sessions()
         for table in projector.schema:
@@ -247,9 +251,9 @@ def test_a_changed_view_is_named_and_mended(told: Path, tmp_path: Path, view: st
                 assert store.verify().ok
 
 
-def test_every_view_has_a_row_to_change(told: Path) -> None:
+def test_every_view_has_a_row_to_change(store_folder: Path) -> None:
     """The story fills every view, so the test above changes something of each."""
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         store.sessions()
         filled = {
             p.name for p in PROJECTORS if any(store.admin.views.execute(f"SELECT 1 FROM {t}").get for t in p.schema)
@@ -257,9 +261,9 @@ def test_every_view_has_a_row_to_change(told: Path) -> None:
     assert filled == {p.name for p in PROJECTORS}
 
 
-def test_views_left_behind_are_not_a_problem(told: Path, tmp_path: Path) -> None:
+def test_views_left_behind_are_not_a_problem(store_folder: Path, tmp_path: Path) -> None:
     """Verify brings the views to the log's end before it compares them."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     with vmstore.open(path) as behind:
         behind.sessions()
         with vmstore.open(path) as ahead:
@@ -293,21 +297,21 @@ BODIES = [
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body[:12].hex())
 def test_a_body_that_is_no_body_is_named(body: bytes) -> None:
     """A rightly sealed commit whose body cannot be read is a problem that names it, never a crash."""
-    found = crafted(body)
-    assert any(p.where == "commit 2" for p in found), found
+    findings = crafted(body)
+    assert any(p.where == "commit 2" for p in findings), findings
 
 
 def test_a_mutation_against_the_rules_is_named() -> None:
     """A rightly sealed commit whose mutation breaks a rule is named with position and rule."""
-    found = crafted(encode([Configure(1, 2)]), encode([Link(5, 6, 0)]))
-    assert [(p.kind, p.where) for p in found] == [("rule", "commit 3")]
-    assert "position 3" in found[0].what and "page_exists" in found[0].what
+    findings = crafted(encode([Configure(1, 2)]), encode([Link(5, 6, 0)]))
+    assert [(p.kind, p.where) for p in findings] == [("rule", "commit 3")]
+    assert "position 3" in findings[0].what and "page_exists" in findings[0].what
 
 
 def test_a_log_that_cannot_be_folded_is_named() -> None:
     """A rightly sealed commit that names a cell no commit holds stops the fold, and the finding says so."""
-    found = crafted(encode([Message(0, 0, (1, 7))]))
-    assert [p.kind for p in found] == ["fold"], found
+    findings = crafted(encode([Message(0, 0, (1, 7))]))
+    assert [p.kind for p in findings] == ["fold"], findings
 
 
 def test_a_fork_that_is_asked_of_its_beginning_is_blind_to_what_it_wrote(tmp_path: Path) -> None:
@@ -331,8 +335,8 @@ def test_a_fork_that_is_asked_of_its_beginning_is_blind_to_what_it_wrote(tmp_pat
 
 def test_a_commit_that_counts_wrongly_is_named() -> None:
     """A rightly sealed commit whose count is not its number of mutations is named."""
-    found = crafted(encode([Configure(1, 2), Configure(1, 3)]))
-    assert [(p.kind, p.where) for p in found] == [("commit", "commit 2")]
+    findings = crafted(encode([Configure(1, 2), Configure(1, 3)]))
+    assert [(p.kind, p.where) for p in findings] == [("commit", "commit 2")]
 
 
 def test_two_sessions_of_one_uid_are_named() -> None:
@@ -349,9 +353,9 @@ def test_a_later_kind_is_no_fault() -> None:
     assert crafted(b"\x91\x93\x63\x01\xc4\x01x") == []
 
 
-def test_a_writer_beside_verify_is_no_fault(told: Path, tmp_path: Path) -> None:
+def test_a_writer_beside_verify_is_no_fault(store_folder: Path, tmp_path: Path) -> None:
     """What another handle commits while verify runs is not called a difference of the views."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     with vmstore.open(path) as store, vmstore.open(path) as writer:
 
         def write(done: int, total: int) -> None:
@@ -361,25 +365,25 @@ def test_a_writer_beside_verify_is_no_fault(told: Path, tmp_path: Path) -> None:
 
 
 def test_a_commit_that_comes_last_of_all_is_no_fault(
-    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written between the last commit that is read and the end of the check is nobody's loss."""
-    with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
+    with vmstore.open(copied(store_folder, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
         ends = verify_module.ChainCheck.end
 
-        def late(check: verify_module.ChainCheck, *given: int) -> None:
+        def late(check: verify_module.ChainCheck, *number: int) -> None:
             other.record("beside", {"model": "m", "messages": [{"role": "user", "content": "late"}]})
-            ends(check, *given)
+            ends(check, *number)
 
         monkeypatch.setattr(verify_module.ChainCheck, "end", late)
         assert store.verify(views=False).ok
 
 
 def test_a_writer_who_is_as_fast_is_not_followed_for_ever(
-    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Verify ends where somebody writes whenever it reads, and has checked all there was when it began."""
-    with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
+    with vmstore.open(copied(store_folder, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
         began, tail, read = store.admin.log.ordinal, SqliteLog.tail, list[int]()
 
         def beside(log: SqliteLog, after: int, limit: int) -> list[Commit]:
@@ -395,10 +399,10 @@ def test_a_writer_who_is_as_fast_is_not_followed_for_ever(
     assert verdict.ok and began <= verdict.commits <= began + 2
 
 
-def test_counts_are_what_was_checked(told: Path) -> None:
+def test_counts_are_what_was_checked(store_folder: Path) -> None:
     """Verify says how many commits, mutations and sessions it checked, and reports its progress to the end."""
     steps: list[tuple[int, int]] = []
-    with vmstore.open(told) as store:
+    with vmstore.open(store_folder) as store:
         verdict = store.verify(lambda done, total: steps.append((done, total)))
         info = store.info()
     assert verdict.ok and verdict.problems == []
@@ -406,16 +410,16 @@ def test_counts_are_what_was_checked(told: Path) -> None:
     assert steps and steps[-1][0] == steps[-1][1]
 
 
-def test_verify_writes_nothing(told: Path, tmp_path: Path) -> None:
+def test_verify_writes_nothing(store_folder: Path, tmp_path: Path) -> None:
     """Asking never writes: the log file is the same to the byte after a verify."""
-    path = copied(told, tmp_path / "b.vms")
+    path = copied(store_folder, tmp_path / "b.vms")
     before: Any = (path / LOG).read_bytes()
     with vmstore.open(path, "r") as store:
         assert store.verify().ok
     assert (path / LOG).read_bytes() == before
 
 
-def test_a_long_session_is_checked_by_what_was_folded(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_session_is_checked_by_what_was_folded(store_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a session is longer than what is kept at hand its past is looked up in the fresh views, to the same end."""
     settled = list[int]()
     settle = verify_module.GateHead.settle
@@ -426,4 +430,4 @@ def test_a_long_session_is_checked_by_what_was_folded(told: Path, monkeypatch: p
 
     monkeypatch.setattr(verify_module.GateHead, "settle", counted)
     monkeypatch.setattr(verify_module, "RECENT_MAX", 1)
-    assert problems(told) == [] and settled
+    assert problems(store_folder) == [] and settled

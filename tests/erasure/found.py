@@ -21,14 +21,14 @@ def found_in(folder: Path, planted: Iterable[bytes]) -> dict[bytes, list[str]]:
     """The files that hold each of some bytes, as they are, as JSON or base64, packed or not, or as their words."""
     wanted = list(planted)
     hits: dict[bytes, list[str]] = {}
-    for file in sorted(one for one in folder.rglob("*") if one.is_file()):
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
         views = [content, *unpacked(content), *frames(file)]
-        for one in wanted:
-            forms = {one, json.dumps(one.decode("utf-8", "replace"))[1:-1].encode(), base64.b64encode(one)}
-            forms |= {one.lower(), base64.b64encode(one)[:-4] or one}
+        for item in wanted:
+            forms = {item, json.dumps(item.decode("utf-8", "replace"))[1:-1].encode(), base64.b64encode(item)}
+            forms |= {item.lower(), base64.b64encode(item)[:-4] or item}
             if any(form in view for view in views for form in forms):
-                hits.setdefault(one, []).append(file.relative_to(folder).as_posix())
+                hits.setdefault(item, []).append(file.relative_to(folder).as_posix())
     return hits
 
 

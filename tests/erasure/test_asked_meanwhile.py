@@ -17,7 +17,7 @@ from vmstore.store.store import Store
 SECRET = "Wiesenstrasse 9"
 
 
-def said(folder: Path) -> tuple[Store, str]:
+def recorded(folder: Path) -> tuple[Store, str]:
     """A recorded session of three turns in the middle of which somebody says where they live; and that page."""
     store = vmstore.open(folder)
     store.session("s", create=True, user="ann")
@@ -70,7 +70,7 @@ ASKING: dict[str, tuple[Callable[[str], str], Callable[[Store, Any], object]]] =
 def test_what_is_erased_while_a_model_is_asked_stays_erased(tmp_path: Path, what: str) -> None:
     """No file holds it afterwards, and what is left is asked about and written all the same."""
     answer, ask = ASKING[what]
-    store, page = said(tmp_path / "s")
+    store, page = recorded(tmp_path / "s")
     model = ErasingModel(store, page, answer)
     ask(store, model)
     assert any(SECRET in prompt for prompt in model.prompts) and SECRET not in model.prompts[-1]
@@ -84,7 +84,7 @@ def test_a_gate_that_does_not_look_is_caught(tmp_path: Path, monkeypatch: pytest
     """Where nobody asks what was erased meanwhile, the text is in the log again: the test above would fail."""
     monkeypatch.setattr(Namespace, "as_read", lambda self, erasure: True)
     answer, ask = ASKING[what]
-    store, page = said(tmp_path / "s")
+    store, page = recorded(tmp_path / "s")
     ask(store, ErasingModel(store, page, answer))
     store.close()
     assert found_in(tmp_path, [SECRET.encode()])

@@ -47,7 +47,7 @@ def erase(path: Path, names: Iterable[str]) -> None:
             try:
                 vmstore.erase(store, session=name)
             except UnknownError:
-                assert name not in {one.session for one in store.sessions()}
+                assert name not in {session.session for session in store.sessions()}
 
 
 def move(path: Path, names: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ def move(path: Path, names: Iterable[str]) -> None:
                 if SESSIONS.index(name) % 3 == 0:
                     unarchive(store, name)
             except UnknownError:  # it has lost its name
-                assert name not in {one.session for one in store.sessions()}
+                assert name not in {session.session for session in store.sessions()}
 
 
 def write(path: Path) -> None:
@@ -115,7 +115,7 @@ def test_nobody_fails_and_what_is_left_is_whole(path: Path, who: str) -> None:
     with vmstore.open(path) as store:
         verdict = store.verify(seals=list(seals_in(folder_of(path / "default"), "default")))
         assert verdict.ok, verdict.problems
-        assert {one.session for one in store.sessions()} & set(SESSIONS) == set(SESSIONS) - set(gone)
+        assert {session.session for session in store.sessions()} & set(SESSIONS) == set(SESSIONS) - set(gone)
         for name in set(SESSIONS) - set(gone):
             assert store.session(name).wire.request(call=2) == chat(secret(name), "Noted.", f"{name}: {LONG}")
         assert not (path / "default" / "erasing").exists()
@@ -127,8 +127,8 @@ def test_nobody_fails_and_what_is_left_is_whole(path: Path, who: str) -> None:
     assert found_in(path, planted) == {}
     named = [
         (erasure.session, cell.position, cell.index)
-        for one in certificates(beside(path))
-        for erasure in one.erasures
+        for certificate in certificates(beside(path))
+        for erasure in certificate.erasures
         for cell in erasure.cells
     ]
     assert len(named) == len(set(named)) and len({session for session, _, _ in named}) == len(gone)
@@ -141,12 +141,12 @@ def test_threads_of_one_store_do_not_wait_for_each_other_for_ever(path: Path, mo
     real, erasers = archiving._write, list[threading.Thread]()
     store = vmstore.open(path)  # closed where all is well: who waits for ever would keep it open
 
-    def late(*told: Any) -> None:
+    def late(*arguments: Any) -> None:
         if not erasers:
             erasers.append(threading.Thread(target=lambda: vmstore.erase(store, session="s1"), daemon=True))
             erasers[0].start()
             erasers[0].join(0.3)  # it holds what it needs, and waits for who archives
-        real(*told)
+        real(*arguments)
 
     monkeypatch.setattr(archiving, "_write", late)
     archiver = threading.Thread(target=lambda: archive(store, ["s0", "s2"], grace_s=0), daemon=True)

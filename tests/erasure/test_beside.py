@@ -36,16 +36,16 @@ BESIDE = {
 }
 
 
-def held(at: Any, name: str, before: bool, gate: Path) -> None:
+def hold_at(at: Any, name: str, before: bool, gate: Path) -> None:
     """Has the process wait where something is called for the first time, until a gate is open."""
     real: Callable[..., Any] = getattr(at, name)
 
-    def wait(*arguments: Any, **told: Any) -> Any:
-        done = None if before else real(*arguments, **told)
+    def wait(*arguments: Any, **fields: Any) -> Any:
+        done = None if before else real(*arguments, **fields)
         gate.with_suffix(".there").touch()
         while not gate.exists():
             time.sleep(0.005)
-        return real(*arguments, **told) if before else done
+        return real(*arguments, **fields) if before else done
 
     setattr(at, name, wait)
 
@@ -56,7 +56,7 @@ def erasing(path: Path, step: str) -> Iterator[None]:
     gate = path.with_name("gate")
 
     def child() -> None:
-        held(*BESIDE[step], gate)
+        hold_at(*BESIDE[step], gate)
         with closing(vmstore.open(path)) as store:
             erase(store, session="s")
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_overwritten_while_it_is_read(path: Path, asked: str, mon
 
     with vmstore.open(path, "r") as store, beside:
         session = store.session("s")
-        page = next(one.page for one in session.pages() if session.content(one.page) == LONG.encode())
+        page = next(page.page for page in session.pages() if session.content(page.page) == LONG.encode())
         monkeypatch.setattr(CellFiles, "read", late)
         if asked == "verify":
             verdict = store.verify()
@@ -128,7 +128,7 @@ def test_a_backup_is_whole(path: Path, step: str) -> None:
     with vmstore.open(path.with_name("again.vms")) as store:
         assert store.verify().ok
         assert store.session("t").calls() != []
-        (session,) = [one.session for one in store.sessions() if one.session != "t"]
+        (session,) = [session.session for session in store.sessions() if session.session != "t"]
         with pytest.raises(ErasedError):  # what was erased since the restored one was told by its certificate
             store.session(session).content("p6")
 
@@ -188,9 +188,9 @@ def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
         with closing(vmstore.open(path)) as store:
             erase(store, session="s")
 
-    def then(*told: Any) -> Any:
+    def then(*arguments: Any) -> Any:
         monkeypatch.setattr(merge, late, real)
-        done = real(*told)
+        done = real(*arguments)
         pids.append(start(gone))
         if late == "_proven":
             assert joined(pids.pop()) == 0

@@ -45,22 +45,22 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
         )
         assert "erase" not in [event.event for event in session.lineage.history(page, call=1)]
         at = next(info.position for info in store.sessions() if info.session == "s")
-        told = f"erased at position {at}"
+        other_text = f"erased at position {at}"
         for _ in range(2):
             for asked in (session, store.session("s-b")):
                 for moment in ({}, {"call": 1}, {"position": 7}):
-                    with pytest.raises(ErasedError, match=told):
+                    with pytest.raises(ErasedError, match=other_text):
                         asked.content(page, **moment)
-                    with pytest.raises(ErasedError, match=told):
+                    with pytest.raises(ErasedError, match=other_text):
                         asked.open_content(page, **moment)
-                with pytest.raises(ErasedError, match=told):
+                with pytest.raises(ErasedError, match=other_text):
                     asked.context(call=1).request()
-                assert f"[{told}]" in str(asked.context(call=1).messages())
-                assert f"[{told}]" in asked.context(call=1).text()
+                assert f"[{other_text}]" in str(asked.context(call=1).messages())
+                assert f"[{other_text}]" in asked.context(call=1).text()
                 assert asked.context(call=2).messages()[-1]["content"] == "Go on."
                 assert asked.page(page).tags == [] and asked.page(page).anchors == {}
             text = f"PAGES text IN SESSION s WHERE page = {page}"
-            assert [row[0] for row in store.query(text)] == [f"[{told}]"]
+            assert [row[0] for row in store.query(text)] == [f"[{other_text}]"]
             assert store.search("combination violet erased position") == []
             assert store.verify().ok
             store.admin.rebuild()
@@ -102,13 +102,13 @@ def test_what_is_said_again_is_written_anew(path: Path) -> None:
     with vmstore.open(path) as other, vmstore.open(path) as store:
         other.record("s", chat(SECRET, "Noted.", "Go on.", "Gone.", "More."), answer("Yes."))
         erase(store, page="p6", in_session="s")
-        for nth, one in enumerate((store, other)):
+        for nth, case in enumerate((store, other)):
             name = f"again-{nth}"
-            one.record("s", chat("Say it.", SECRET), answer("Done."))
-            one.record(name, chat(SECRET), answer("Done."))
-            assert one.session(name).context().request()["messages"][1]["content"] == SECRET
-            assert one.session("s").context().messages()[-1]["content"] == SECRET
-            assert one.verify().ok
+            case.record("s", chat("Say it.", SECRET), answer("Done."))
+            case.record(name, chat(SECRET), answer("Done."))
+            assert case.session(name).context().request()["messages"][1]["content"] == SECRET
+            assert case.session("s").context().messages()[-1]["content"] == SECRET
+            assert case.verify().ok
         fork = other.session("s-b")
         fork.record(chat(SECRET, "Noted.", "Go on.", "Gone.", SECRET), answer("Done."))
         assert fork.context().messages()[-1]["content"] == SECRET
@@ -120,8 +120,10 @@ def test_a_plan_writes_nothing(path: Path) -> None:
         store.record("t", chat(ALIKE), answer("I will."))
         before = store.admin.log.ordinal
         plan = plan_erasure(store, page="p6", in_session="s")
-        assert [(one.page, one.why) for one in plan.pages] == [("s/p6", "named")]
-        assert [(one.what, one.flag, one.why) for one in plan.untaken] == [("t/p6", "copies", "quotes it")]
+        assert [(page.page, page.why) for page in plan.pages] == [("s/p6", "named")]
+        assert [(content.what, content.flag, content.why) for content in plan.untaken] == [
+            ("t/p6", "copies", "quotes it")
+        ]
         assert plan.forks == ["s-b"]
         assert store.admin.log.ordinal == before
         erase(store, page="p6", in_session="s", copies=True)

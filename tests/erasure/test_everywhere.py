@@ -75,9 +75,9 @@ def test_every_command_goes_on(
         if name == "other" and {"p6", "2"} & set(question):
             continue
         code = main([question[0], str(path), *(words.get(word, word) for word in question[1:])])
-        told = capsys.readouterr()
-        assert code == 0, told.err
-        assert "violet" not in told.out + told.err
+        output = capsys.readouterr()
+        assert code == 0, output.err
+        assert "violet" not in output.out + output.err
     assert found_in(out, PLANTED) == {}
 
 
@@ -123,7 +123,7 @@ def test_bundles_carry_what_is_left(path: Path, tmp_path: Path) -> None:
 def test_seals_and_proofs_stay_true(path: Path, tmp_path: Path) -> None:
     """What was sealed before holds, and the erased page is proven to have been there, by its commitment alone."""
     with vmstore.open(path) as store:
-        held = read_seal(tmp_path / "seal")
-        assert store.verify(seals=[held]).ok
-        proof = store.session(sessions(path)[0]).prove("p6", call=1, seal=held)
+        actual_seal = read_seal(tmp_path / "seal")
+        assert store.verify(seals=[actual_seal]).ok
+        proof = store.session(sessions(path)[0]).prove("p6", call=1, seal=actual_seal)
         assert proof.content is None

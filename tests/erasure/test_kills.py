@@ -43,9 +43,9 @@ def dying(at: Any, name: str, before: bool) -> None:
     """Has the process die where something is called."""
     real: Callable[..., Any] = getattr(at, name)
 
-    def die(*arguments: Any, **told: Any) -> Any:
+    def die(*arguments: Any, **fields: Any) -> Any:
         if not before:
-            real(*arguments, **told)
+            real(*arguments, **fields)
         os.kill(os.getpid(), signal.SIGKILL)
 
     setattr(at, name, die)
@@ -83,5 +83,10 @@ def test_what_was_begun_is_finished(tmp_path: Path, step: str) -> None:
             store.session(store.sessions()[0].session).content("p6")
         assert found_in(tmp_path, planted) == {}
         assert not (path / "default" / "erasing").exists()
-        named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
+        named = {
+            cell.commitment
+            for certificate in certificates(beside(path))
+            for e in certificate.erasures
+            for cell in e.cells
+        }
         assert len(named) == store.admin.log.last_cell

@@ -71,11 +71,13 @@ def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, st
         assert found_in(tmp_path, ALL) == {} and store.verify().ok
         assert [rule.name for rule in apply.rules(store)] == ["default", "tools"]
         with pytest.raises(ErasedError):
-            next(one for one in store.sessions() if one.session != "new")
-            store.session(next(one.session for one in store.sessions() if one.session != "new")).content("p4")
+            next(session for session in store.sessions() if session.session != "new")
+            store.session(next(session.session for session in store.sessions() if session.session != "new")).content(
+                "p4"
+            )
         assert store.session("new").wire.request(call=1)["messages"][-1]["content"] == "Keep this."
-        gone = [one for one in certificates(beside(path)) if one.erasures]
-    assert {one.reason for one in gone} == {"retention"} and len(gone) == 1
+        gone = [certificate for certificate in certificates(beside(path)) if certificate.erasures]
+    assert {item.reason for item in gone} == {"retention"} and len(gone) == 1
     assert {erasure.session for erasure in gone[0].erasures} == set(uids(path))
 
 
@@ -113,5 +115,7 @@ def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) 
             assert store.admin.log.ordinal == last and found_in(path, ALL) == {}
     assert merge.merge(path, other, agreed=True).conflicts == 0
     assert found_in(path, ALL) == {} and not (path / "default" / "erasing").exists()
-    named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
+    named = {
+        cell.commitment for certificate in certificates(beside(path)) for e in certificate.erasures for cell in e.cells
+    }
     assert len(named) == cells

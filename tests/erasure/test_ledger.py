@@ -35,8 +35,8 @@ def test_a_backup_does_not_bring_it_back(tmp_path: Path) -> None:
         vmstore.restore(saved, path)
     looked = vmstore.restore(saved, path, dry_run=True)
     assert (looked.done, looked.erased, len(looked.effects)) == (False, 9, 1) and not path.exists()
-    found = vmstore.restore(saved, path, agreed=True)
-    assert (found.certificates, found.erased, found.signed) == (1, 9, 0)
+    report = vmstore.restore(saved, path, agreed=True)
+    assert (report.certificates, report.erased, report.signed) == (1, 9, 0)
     assert found_in(path, [SECRET.encode()]) == {}
     with vmstore.open(path) as store:
         assert store.verify().ok
@@ -58,8 +58,8 @@ def test_a_ledger_from_elsewhere_is_heeded(tmp_path: Path) -> None:
     blind = vmstore.restore(saved, tmp_path / "b.vms")
     assert (blind.certificates, blind.erased) == (0, 0)
     assert found_in(tmp_path / "b.vms", [SECRET.encode()])
-    held = vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), agreed=True)
-    assert (held.certificates, held.erased) == (1, 1)
+    report = vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), agreed=True)
+    assert (report.certificates, report.erased) == (1, 1)
     assert not found_in(tmp_path / "c.vms", [SECRET.encode()])
 
 
@@ -71,8 +71,8 @@ def test_what_is_not_the_same_is_left(tmp_path: Path) -> None:
         store.backup(saved)
         store.record("s", chat("Hello.", "Noted.", SECRET), answer("Noted."))
         erase(store, page=next(hit.page for hit in store.search("violet")))
-    found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path))
-    assert (found.certificates, found.erased) == (1, 0)
+    report = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path))
+    assert (report.certificates, report.erased) == (1, 0)
 
 
 def test_only_a_named_key_is_obeyed(tmp_path: Path) -> None:
@@ -83,15 +83,15 @@ def test_only_a_named_key_is_obeyed(tmp_path: Path) -> None:
         store.record("s", chat(SECRET), answer("Noted."))
         store.backup(saved)
         done = erase(store, page="p6", key=key)
-    found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path), public_key=public)
-    assert (found.certificates, found.signed, found.erased, found.effects) == (1, 1, 1, [])
+    report = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path), public_key=public)
+    assert (report.certificates, report.signed, report.erased, report.effects) == (1, 1, 1, [])
     with refused("effect-not-allowed"):
         vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), public_key=tmp_path / "other.pub")
     file = Path(done.certificate or "")
     made = read_certificate(file)
     forged = msgspec.structs.replace(made, cells=9)
-    for one in (forged, msgspec.structs.replace(made, signature="00" * 64), msgspec.structs.replace(made, key=None)):
-        file.write_bytes(msgspec.json.encode(one))
+    for case in (forged, msgspec.structs.replace(made, signature="00" * 64), msgspec.structs.replace(made, key=None)):
+        file.write_bytes(msgspec.json.encode(case))
         with refused("bad-signature", CorruptError):
             vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), public_key=public, agreed=True)
     file.write_bytes(msgspec.json.encode(signed(msgspec.structs.replace(made, signature=None), other)))
@@ -111,7 +111,7 @@ def test_a_certificate_holds_no_word(tmp_path: Path) -> None:
         assert done.certificate is not None
         made = read_certificate(Path(done.certificate))
     named = made.erasures[0].cells
-    assert [(one.position, one.index) for one in named] == [(commit_.first, 3)]
+    assert [(rows.position, rows.index) for rows in named] == [(commit_.first, 3)]
     assert named[0].commitment == commit(cell.salt, SECRET.encode()).hex()
     assert (made.reason, made.cells, made.size) == ("secret", 1, len(SECRET))
     assert found_in(beside(path), [SECRET.encode(), b"Noted", b'"s"']) == {}

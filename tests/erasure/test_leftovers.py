@@ -84,9 +84,9 @@ def test_a_file_swept_while_it_is_written_is_written_again(tmp_path: Path, monke
         assert swept and store.verify().ok
 
 
-def guessed(store: vmstore.Store, told: list[Any]) -> bool:
+def guessed(store: vmstore.Store, value: list[Any]) -> bool:
     """Whether what the log holds of request ids confirms a guess of a call."""
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32].encode()
+    digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32].encode()
     return any(
         digest in cell.content for cell in store.admin.log.cells(range(1, store.admin.log.last_cell + 1)).values()
     )

@@ -56,17 +56,17 @@ def goes_on(store: vmstore.Store, name: str) -> list[str]:
 def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
     """It leaves the session's prompt and its fork's by logged mutations, a pin yields, and the laws and checks hold."""
     with vmstore.open(path) as other, vmstore.open(path) as store:
-        held = {name: (other.session(name), store.session(name)) for name in ("s", "s-b")}
-        for both in held.values():
-            for one in both:
-                one.stats()
+        sessions = {name: (other.session(name), store.session(name)) for name in ("s", "s-b")}
+        for both in sessions.values():
+            for item in both:
+                item.stats()
         erase(store, page=PAGE, in_session="s", derived=True)
         assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
-        for name, (theirs, _) in held.items():
+        for name, (theirs, _) in sessions.items():
             assert PAGE not in goes_on(store, name)
             assert PAGE not in theirs.pack().pages
-            told = [tuple(row) for row in store.query(f"MUTATIONS kind, page IN SESSION {name}")]
-            assert [one for one in told if one[1] == PAGE][-2:] == [("unpin", PAGE), ("evict", PAGE)]
+            rows = [tuple(row) for row in store.query(f"MUTATIONS kind, page IN SESSION {name}")]
+            assert [row for row in rows if row[1] == PAGE][-2:] == [("unpin", PAGE), ("evict", PAGE)]
             assert checked(store, name).difference is None
         assert store.verify().ok and other.verify().ok
         assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}

@@ -20,17 +20,17 @@ PASSED = (type, ModuleType, FunctionType, CodeType, FrameType)
 
 def at_hand(roots: Iterable[Any], word: str) -> list[str]:
     """The kinds of objects, of those that can be reached from some, that hold a word."""
-    left, seen, found = [*roots], set(), []
+    left, seen, names = [*roots], set(), []
     while left:
         holder = left.pop()
         for each in gc.get_referents(holder):
             if isinstance(each, str | bytes | bytearray):
                 if (word in each) if isinstance(each, str) else (word.encode() in each):
-                    found.append(type(holder).__name__)
+                    names.append(type(holder).__name__)
             elif id(each) not in seen and not isinstance(each, PASSED):
                 seen.add(id(each))
                 left.append(each)
-    return found
+    return names
 
 
 def lengths(texts: list[str]) -> list[list[float]]:

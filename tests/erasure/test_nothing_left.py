@@ -38,16 +38,16 @@ def recorded(store: vmstore.Store) -> None:
     long = {"role": "user", "content": (WORDS["long"] + " and so on; ") * 4_000}
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": f'{{"a": "{WORDS["input"]}"}}'}}
     asked = {"role": "assistant", "content": None, "reasoning_content": WORDS["thought"], "tool_calls": [call]}
-    told = {"role": "tool", "tool_call_id": "c1", "content": f"It says {WORDS['tool']}. " + "Row upon row. " * 60}
+    fields = {"role": "tool", "tool_call_id": "c1", "content": f"It says {WORDS['tool']}. " + "Row upon row. " * 60}
     system = {"role": "system", "content": WORDS["system"]}
     request = {"model": "m", "metadata": {"note": WORDS["meta"]}, "messages": [system, user]}
     name, who = WORDS["session"], {"user": WORDS["user"], "title": WORDS["title"], "agent": WORDS["agent"]}
     store.session(name, create=True, **who)
     reply = {"choices": [{"message": asked, "finish_reason": WORDS["stop"]}]}
     store.record(name, request, reply, request_id=WORDS["request"])
-    request["messages"] += [asked, told, long]
+    request["messages"] += [asked, fields, long]
     store.record(name, request, answer("Right."))
-    request["messages"][3] = {**told, "content": f"It says … {WORDS['short']}"}
+    request["messages"][3] = {**fields, "content": f"It says … {WORDS['short']}"}
     store.record(name, request, answer("Right."))
     session = store.session(name)
     page = session.pages()[1].page
@@ -93,8 +93,8 @@ def indexed(path: Path) -> set[str]:
     folder = path / "default" / "text"
     if not folder.exists():
         return set()
-    held = IndexFolder(folder)
-    segments, wrong = held.segments(held.mark())
+    actual_folder = IndexFolder(folder)
+    segments, wrong = actual_folder.segments(actual_folder.mark())
     assert wrong is None
     terms = {term.decode() for segment in segments for term in segment.every_term()}
     return {name for name in ("live", "content") if not terms.isdisjoint(analyzer().terms(WORDS[name])[1:2])}
@@ -123,28 +123,28 @@ def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool, monkeypatch: p
         lived(store)
         hinted(store, tmp_path)
         granted(path)
-        for one in (store, other, reader):
-            one.search(WORDS["content"])
-            one.sessions()
+        for case in (store, other, reader):
+            case.search(WORDS["content"])
+            case.sessions()
         store.admin.rebuild("columns")
         if resting:
             done = archive(store, [WORDS["session"], WORDS["fork"] + "-name"], grace_s=0)
-            assert [one.session for one in done.sessions] == [WORDS["session"], WORDS["fork"] + "-name"]
+            assert [session.session for session in done.sessions] == [WORDS["session"], WORDS["fork"] + "-name"]
         assert {name for name, files in found_in(folder, PLANTED).items() if files} == set(PLANTED)
         fork = plan_erasure(store, user=WORDS["user"])
-        assert fork.cells > 60 and len([one for one in fork.sessions if one.whole]) == 3
+        assert fork.cells > 60 and len([session for session in fork.sessions if session.whole]) == 3
         assert indexed(path) == {"live", "content"}
         erase(store, user=WORDS["user"])
         assert indexed(path) == set()
         erase(store, session=WORDS["hint"] + "-session")
         assert found_in(folder, PLANTED) == {}
         assert [rule.name for rule in rules(store)] == ["everybody's"]
-        for one in (store, other, reader):
-            assert one.verify().ok
-            assert next(info.session for info in one.sessions()) == "another"
-            assert one.search(WORDS["content"]) == []
+        for case in (store, other, reader):
+            assert case.verify().ok
+            assert next(info.session for info in case.sessions()) == "another"
+            assert case.search(WORDS["content"]) == []
             assert indexed(path) == set()
-            assert one.session("another").context().request()["messages"][0]["content"] == "I stay."
+            assert case.session("another").context().request()["messages"][0]["content"] == "I stay."
         assert found_in(folder, PLANTED) == {}
         other.record("another", {"model": "m", "messages": [{"role": "user", "content": "On."}]}, answer("Good."))
         store.admin.compact()

@@ -69,8 +69,8 @@ def asked(store: Store, session: Session) -> Iterator[bytes]:
     """What VMQL tells, and which pages it finds by their words."""
     for statement in ("PAGES page, text", "MESSAGES text", "VERSIONS text", "MUTATIONS"):
         yield from (str(row).encode() for row in store.query(statement, session=session.name))
-    for found in ("PAGES page WHERE text MATCHES 'combination'", "CALLS call WHERE CONTEXT MATCHES 'combination'"):
-        yield from (SECRET.encode() for _ in store.query(found, session=session.name))
+    for text in ("PAGES page WHERE text MATCHES 'combination'", "CALLS call WHERE CONTEXT MATCHES 'combination'"):
+        yield from (SECRET.encode() for _ in store.query(text, session=session.name))
 
 
 def searched(store: Store, session: Session) -> Iterator[bytes]:
@@ -82,16 +82,16 @@ def searched(store: Store, session: Session) -> Iterator[bytes]:
 def handed_on(store: Store, session: Session) -> Iterator[bytes]:
     """What leaves the store, in every form."""
     yield exported(store, session, redact=False).content
-    for form, told in FORMS.items():
+    for form, other_form in FORMS.items():
         folder = Path(store._ns.folder or "").parent.parent / f"{form}-{session.name}"
-        store.export(folder, session.name, **told)
-        files = [folder] if folder.is_file() else [one for one in folder.rglob("*") if one.is_file()]
-        yield from (one.read_bytes() for one in files)
+        store.export(folder, session.name, **other_form)
+        files = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
+        yield from (file.read_bytes() for file in files)
 
 
 def looked_up(store: Store, session: Session) -> Iterator[bytes]:
     """What stands beside contents: previews, differences, names, tags, and every other question of a session."""
-    yield from (str(one).encode() for one in (session.turns(), session.calls(), session.wire.messages()))
+    yield from (str(case).encode() for case in (session.turns(), session.calls(), session.wire.messages()))
     yield str(session.diff(Call(1), Call(2))).encode()
     for page in session.pages():
         asked = (
@@ -104,21 +104,21 @@ def looked_up(store: Store, session: Session) -> Iterator[bytes]:
         )
         yield from (str(ask(page.page)).encode() for ask in asked)
         yield str(session.lineage.versions(page.page, delta=True)).encode()
-    yield from (str(one).encode() for one in (*store.tail(), *store.pages(), store.admin.page_table()))
+    yield from (str(case).encode() for case in (*store.tail(), *store.pages(), store.admin.page_table()))
 
 
 def served(store: Store, session: Session) -> Iterator[bytes]:
     """What the debugger hands a browser."""
     table = DebugApi(store, "a.vms", "default").table
-    one = {"session": session.name}
+    fields = {"session": session.name}
     pages = ",".join(page.page[1:] for page in session.pages())
     yield table["/api/store"](QueryParams({}))
-    yield table["/api/film"](QueryParams(one))
-    yield table["/api/film"](QueryParams({**one, "budget": "9000"}))
-    yield table["/api/texts"](QueryParams({**one, "at": pages}))
-    yield table["/api/vmql"](QueryParams({**one, "q": "PAGES page, text"}))
+    yield table["/api/film"](QueryParams(fields))
+    yield table["/api/film"](QueryParams({**fields, "budget": "9000"}))
+    yield table["/api/texts"](QueryParams({**fields, "at": pages}))
+    yield table["/api/vmql"](QueryParams({**fields, "q": "PAGES page, text"}))
     with suppress(ErasedError):
-        yield table["/api/request"](QueryParams({**one, "call": "2"}))
+        yield table["/api/request"](QueryParams({**fields, "call": "2"}))
 
 
 Way = Callable[[Store, Session], Iterator[bytes]]
@@ -137,16 +137,16 @@ WAYS: list[Way] = [
 def test_what_is_told_holds_it_before(path: Path, way: Way) -> None:
     """Each way of asking tells what was planted while nothing was erased."""
     with vmstore.open(path, "r") as store:
-        assert any(planted in told for told in way(store, store.session("s")) for planted in PLANTED)
+        assert any(planted in content for content in way(store, store.session("s")) for planted in PLANTED)
 
 
 @pytest.mark.parametrize(("step", "way"), lanes.crossed(RECORDED, WAYS))
 def test_what_is_recorded_is_told_to_nobody(path: Path, step: str, way: Way) -> None:
     """From the moment an erasure is in the log, nobody who asks hears of it, be its bytes still there or not."""
     with erasing(path, step), vmstore.open(path, "r") as store:
-        (name,) = [one.session for one in store.sessions() if one.session != "t"]
-        for told in way(store, store.session(name)):
-            assert not any(planted in told for planted in PLANTED)
+        (name,) = [session.session for session in store.sessions() if session.session != "t"]
+        for content in way(store, store.session(name)):
+            assert not any(planted in content for planted in PLANTED)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -154,8 +154,8 @@ def test_a_handle_that_told_it_before_tells_it_no_more(path: Path, way: Way) -> 
     """Who held the store open, and was told what was planted, is told nothing of it once its erasure is in the log."""
     with vmstore.open(path) as store:
         session = store.session("s")
-        assert any(planted in told for planted in PLANTED for told in way(store, session))
+        assert any(planted in other_content for planted in PLANTED for other_content in way(store, session))
         with erasing(path, "recorded"):
             store.sessions()
-            for told in way(store, store.session(session.info().session)):
-                assert not any(planted in told for planted in PLANTED)
+            for content in way(store, store.session(session.info().session)):
+                assert not any(planted in content for planted in PLANTED)

@@ -71,22 +71,22 @@ OFFERED = "Three ways:\n1. **MySQL** - what you know\n2. SQLite: one file\n3. Po
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("text", "what"),
     [("Let's go with option 2", "SQLite"), ("the last one, please", "Postgres"), ("1", "MySQL"),
      ("I'd take number three", "Postgres"), ("What is option 2?", ""), ("not option 1", ""), ("option 7", ""),
      ("It took 2 days", ""), ("9", ""), ("0", "")],
 )  # fmt: skip
-def test_a_choice_from_an_offered_list_names_the_item(said: str, what: str) -> None:
+def test_a_choice_from_an_offered_list_names_the_item(text: str, what: str) -> None:
     """A number, a letter or a place names the item; a question, a refusal and a number of something else do not."""
-    assert chosen(said, OFFERED) == what
+    assert chosen(text, OFFERED) == what
 
 
 def test_only_a_list_that_was_just_offered_is_chosen_from() -> None:
     """A choice in a session is found with the item of the answer right before it, and of no other."""
     store = memory_store(clock=ManualClock(AT, 1_000), ids=SeededIds(1))
-    said = [("user", "How shall we store it?"), ("assistant", OFFERED), ("user", "Option 2 then."),
+    rows = [("user", "How shall we store it?"), ("assistant", OFFERED), ("user", "Option 2 then."),
             ("assistant", "Fine."), ("user", "Option 3.")]  # fmt: skip
-    store.record("talk", {"messages": [{"role": role, "content": text} for role, text in said]})
+    store.record("talk", {"messages": [{"role": role, "content": text} for role, text in rows]})
     memory = store.session("talk").memory
     memory.facts.extract()
     assert [(fact.verb, fact.what, fact.type) for fact in memory.facts.all()] == [("chose", "SQLite", "decision")]
@@ -110,7 +110,7 @@ OTHERS = [
 def test_other_languages_have_patterns_of_their_own(language: str, text: str, facts: list[object]) -> None:
     """A file declares the language of its patterns, and what it finds says which."""
     assert stated(text, language) == facts
-    assert {rules_of(one).language for one in LANGUAGES} == set(LANGUAGES)
+    assert {rules_of(language).language for language in LANGUAGES} == set(LANGUAGES)
 
 
 def test_the_language_of_a_namespace_is_that_of_its_facts() -> None:

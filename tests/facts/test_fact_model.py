@@ -45,8 +45,8 @@ class ModelServer:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.prompts.append(told["messages"][-1]["content"])
+                document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.prompts.append(document["messages"][-1]["content"])
                 reply = outer.replies.pop(0) if outer.replies else "[]"
                 if reply is None:
                     outer.gate.wait(10)
@@ -67,8 +67,8 @@ class ModelServer:
     @staticmethod
     def body(reply: str | bytes) -> bytes:
         """What the server sends for a text, or the bytes themselves."""
-        said = {"choices": [{"message": {"content": reply}}]} if isinstance(reply, str) else None
-        return json.dumps(said).encode() if said is not None else bytes(reply)  # type: ignore[arg-type]
+        fields = {"choices": [{"message": {"content": reply}}]} if isinstance(reply, str) else None
+        return json.dumps(fields).encode() if fields is not None else bytes(reply)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def store() -> Store:
     return memory_store(clock=ManualClock(AT, 1_000), ids=SeededIds(1))
 
 
-def talk(store: Store, *said: str, name: str = "talk") -> Session:
+def talk(store: Store, *other_text: str, name: str = "talk") -> Session:
     """A session in which a person said some things."""
-    store.record(name, {"messages": [{"role": "user", "content": text} for text in said]})
+    store.record(name, {"messages": [{"role": "user", "content": text} for text in other_text]})
     return store.session(name)
 
 
@@ -112,7 +112,7 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize("answer", [one for _, one in READ], ids=[name for name, _ in READ])
+@pytest.mark.parametrize("answer", [item for _, item in READ], ids=[name for name, _ in READ])
 def test_what_models_write_around_json_is_read_through(answer: str) -> None:
     """Thoughts, fences, prose and an end that is missing do not keep a fact from being read."""
     parsed = parse_facts(answer, SHOWN, {})
@@ -154,10 +154,10 @@ def test_a_model_is_asked_once_and_its_answer_stays(server: ModelServer, store: 
     server.replies = [f"<think>hm</think>{listed(HOME)}"]
     pages = session.memory.facts.extract(server.model)
     assert pages == [session.memory.facts.all()[0].page] and len(server.prompts) == 1
-    (found,) = session.memory.facts.query(object_contains="Ghent").facts
+    (fact,) = session.memory.facts.query(object_contains="Ghent").facts
     (raw,) = store.query("PAGES page, text WHERE actor = 'facts-model'", session="talk").to_dicts()
     assert json.loads(raw["text"])["answer"].startswith("<think>hm</think>[")
-    assert [(link.kind, link.page) for link in found.links] == [("caused_by", raw["page"])]
+    assert [(link.kind, link.page) for link in fact.links] == [("caused_by", raw["page"])]
     assert session.memory.facts.extract(server.model) == [] and len(server.prompts) == 1
     assert store.verify().ok
 
@@ -195,9 +195,9 @@ def test_facts_are_consolidated_over_what_was_said(server: ModelServer, store: S
     session = talk(store, "I live in Ghent", "My rent there is 940 euros")
     server.replies = [listed(HOME), listed({"subject": "rent", "verb": "is", "what": "940 euros"})]
     home, rent = session.memory.facts.extract(server.model, consolidate=False)
-    said = [{"from": rent, "kind": "caused_by", "to": home}, {"from": rent, "kind": "supersedes", "to": home},
+    records = [{"from": rent, "kind": "caused_by", "to": home}, {"from": rent, "kind": "supersedes", "to": home},
             {"from": home, "kind": "part_of", "to": "p999"}, {"page": rent, "status": "completed"}]  # fmt: skip
-    server.replies = [listed(*said)]
+    server.replies = [listed(*records)]
     assert session.memory.facts.extract(server.model) == []
     assert (len(answers_in(store)[-1]["answer"]), answers_in(store)[-1]["refused"]) == (2, 2)
     edges = session.memory.facts.graph(rent).edges

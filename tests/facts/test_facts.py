@@ -28,12 +28,12 @@ def store() -> Store:
 def talk(store: Store) -> Session:
     """A session of ann with two pages."""
     session = store.session("talk", create=True, user="ann")
-    said(session, "I live in Paris now")
-    said(session, "I run every day")
+    spoken_page(session, "I live in Paris now")
+    spoken_page(session, "I run every day")
     return session
 
 
-def said(session: Session, text: str) -> str:
+def spoken_page(session: Session, text: str) -> str:
     """A page that somebody said."""
     with session.batch() as batch:
         page = batch.add(Create(0, 0, 1, 0, 0, batch.cell(text.encode()), len(text), 5))
@@ -50,7 +50,7 @@ def test_a_fact_stated_by_hand_is_known(store: Store, live: bool) -> None:
     """A fact stated by hand is told with all that was said of it, by a recorded session and by a live one."""
     session = store.live_session("s", l0_tokens_max=4_000) if live else store.session("s", create=True)
     words = "I play chess"
-    source = session.user(words)[0] if isinstance(session, Live) else said(session, words)
+    source = session.user(words)[0] if isinstance(session, Live) else spoken_page(session, words)
     page = session.memory.facts.state(
         "user", "plays", "chess", fact_type="skill", status="recurring", confidence=0.9, strength=0.25,
         precision="day", valid_from_us=5 * DAY, tags=["games"], sources=source, attribute="Board Game",
@@ -187,8 +187,8 @@ def test_filters_are_asked_together(talk: Session) -> None:
     for what in ("tea at five", "tea at six", "coffee"):
         talk.memory.facts.state("user", "drinks", what, fact_type="routine", status="recurring")
     talk.memory.facts.state("bob", "drinks", "tea at nine", fact_type="routine", status="recurring")
-    found = talk.memory.facts.query("User", None, "tea", "recurring", "routine", limit=1)
-    assert ([fact.what for fact in found.facts], found.total) == (["tea at six"], 2)
+    result = talk.memory.facts.query("User", None, "tea", "recurring", "routine", limit=1)
+    assert ([fact.what for fact in result.facts], result.total) == (["tea at six"], 2)
     with pytest.raises(InputError, match="no status"):
         talk.memory.facts.query(status="alive")
     with pytest.raises(InputError, match="no fact type"):
@@ -198,9 +198,9 @@ def test_filters_are_asked_together(talk: Session) -> None:
 def test_few_facts_are_followed_by_those_that_say_something_like_it(talk: Session) -> None:
     """Where few facts fit, those that share words with what was asked come after them, and the answer says so."""
     talk.memory.facts.state("user", "keeps", "two cats and a dog")
-    found = talk.memory.facts.query(object_contains="dogs and cats")
-    assert ([fact.what for fact in found.facts], found.total) == (["two cats and a dog"], 0)
-    assert "something like it" in found.note
+    result = talk.memory.facts.query(object_contains="dogs and cats")
+    assert ([fact.what for fact in result.facts], result.total) == (["two cats and a dog"], 0)
+    assert "something like it" in result.note
 
 
 def test_facts_are_walked_in_both_directions(talk: Session) -> None:
@@ -223,7 +223,7 @@ def test_facts_are_walked_in_both_directions(talk: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("fields", "words"),
     [
         ({"subject": ""}, "subject of a fact"),
         ({"what": "x" * 301}, "what of a fact"),
@@ -234,11 +234,11 @@ def test_facts_are_walked_in_both_directions(talk: Session) -> None:
         ({"one": True}, "name it"),
     ],
 )
-def test_what_is_no_fact_is_refused_and_nothing_written(talk: Session, told: dict[str, object], words: str) -> None:
+def test_what_is_no_fact_is_refused_and_nothing_written(talk: Session, fields: dict[str, object], words: str) -> None:
     """A fact that cannot be logged is refused with the reason, and the session stands where it stood."""
     before = talk.info().position
     with pytest.raises(InputError, match=words):
-        talk.memory.facts.state(**{"subject": "user", "verb": "is", "what": "here", **told})  # type: ignore[arg-type]
+        talk.memory.facts.state(**{"subject": "user", "verb": "is", "what": "here", **fields})  # type: ignore[arg-type]
     assert talk.info().position == before
 
 
@@ -252,7 +252,7 @@ def test_a_fact_dies_with_its_last_source(tmp_path: Path) -> None:
     """Erasing a page takes the facts found on it alone, their words with them, and leaves those found elsewhere too."""
     with vmstore.open(tmp_path / "s.vms") as store:
         talk = store.session("talk", create=True, user="ann")
-        paris, run = said(talk, "I live in Paris-Bellevue now"), said(talk, "I run in Paris-Bellevue")
+        paris, run = spoken_page(talk, "I live in Paris-Bellevue now"), spoken_page(talk, "I run in Paris-Bellevue")
         talk.memory.facts.state("user", "lives in", "Bellevue quarter", attribute="home", sources=paris)
         talk.memory.facts.state("user", "runs", "daily", sources=[paris, run])
         assert whats(talk) == ["Bellevue quarter", "daily"]

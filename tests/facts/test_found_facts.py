@@ -26,10 +26,10 @@ def stated(text: str, speaker: str = "user") -> list[tuple[str, str, str]]:
     return [(fact.subject, fact.verb, fact.what) for fact in find(Utterance(1, speaker, text, AT))]
 
 
-def talk(store: Store, *said: str, name: str = "talk") -> Session:
+def talk(store: Store, *other_text: str, name: str = "talk") -> Session:
     """A session in which a person says some things, and a model answers what is no fact."""
     messages: list[dict[str, str]] = []
-    for text in said:
+    for text in other_text:
         messages += [
             {"role": "user", "content": text},
             {"role": "assistant", "content": "I love that. I live in Paris."},

@@ -14,21 +14,21 @@ DAY = 86_400_000_000
 AT = 20_000 * DAY
 
 
-def facts_of(said: list[str], speaker: str = "user") -> list[StatedFact]:
+def facts_of(texts: list[str], speaker: str = "user") -> list[StatedFact]:
     """What some utterances state, a day after another."""
-    return [f for n, text in enumerate(said) for f in find(Utterance(n + 1, speaker, text, AT + n * DAY))]
+    return [f for n, text in enumerate(texts) for f in find(Utterance(n + 1, speaker, text, AT + n * DAY))]
 
 
-def over(*said: str) -> list[str]:
+def over(*text: str) -> list[str]:
     """The objects of what was said before the last utterance that are no more after it."""
-    added = [one for one in additions([], facts_of(list(said))) if one.fact is not None]
-    held: dict[tuple[str, str | None], str] = {}
-    gone = [one.old.fact.what for one in added if one.old is not None]
-    for fact in (one.fact for one in added if one.fact is not None and one.fact.one):
+    added = [addition for addition in additions([], facts_of(list(text))) if addition.fact is not None]
+    fields: dict[tuple[str, str | None], str] = {}
+    gone = [addition.old.fact.what for addition in added if addition.old is not None]
+    for fact in (addition.fact for addition in added if addition.fact is not None and addition.fact.one):
         address = fact.subject.casefold(), fact.attribute
-        if address in held and held[address].casefold() != fact.what.casefold():
-            gone.append(held[address])
-        held[address] = fact.what
+        if address in fields and fields[address].casefold() != fact.what.casefold():
+            gone.append(fields[address])
+        fields[address] = fact.what
     return gone
 
 
@@ -91,8 +91,8 @@ def test_what_only_sounds_like_a_reversal_ends_nothing(first: str, then: str) ->
 
 def test_one_person_does_not_take_back_what_another_said() -> None:
     """A fact of one speaker goes on where another says the opposite of themselves."""
-    said = [*facts_of(["I play the cello"], "Ann"), *facts_of(["I gave up the cello"], "Ben")]
-    assert [one.old for one in additions([], said)] == [None, None]
+    facts = [*facts_of(["I play the cello"], "Ann"), *facts_of(["I gave up the cello"], "Ben")]
+    assert [addition.old for addition in additions([], facts)] == [None, None]
 
 
 def test_an_order_to_drop_what_nobody_knows_is_no_fact() -> None:

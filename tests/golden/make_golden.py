@@ -125,23 +125,23 @@ def _cells(store: vmstore.Store, commit: Commit) -> list[tuple[bytes, bytes]]:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """The golden session's log as JSON: header columns, body, commitments, hash, cells."""
-    found = []
+    records = []
     for commit, cells in record(path):
         header = {
             f: getattr(commit, f) for f in ("ordinal", "session", "first", "count", "at", "lag", "request", "cell")
         }
         hashed = {f: getattr(commit, f).hex() for f in ("body", "commitments", "hash")}
         sealed = [[salt.hex(), content.decode("utf-8")] for salt, content in cells]
-        found.append({**header, **hashed, "cells": sealed})
-    return found
+        records.append({**header, **hashed, "cells": sealed})
+    return records
 
 
 def lying(path: Path) -> list[list[Any]]:
     """The rows of a closed store's cells, as they lie in the file."""
     db = apsw.Connection(str(path / "default" / "log.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
-    found = [_hex(row) for row in db.execute("SELECT * FROM frames ORDER BY first")]
+    hexes = [_hex(row) for row in db.execute("SELECT * FROM frames ORDER BY first")]
     db.close()
-    return found
+    return hexes
 
 
 def _hex(row: Any) -> list[Any]:
@@ -171,7 +171,7 @@ def locked(folder: Path) -> dict[str, Any]:
     name = vault.keyring.in_use(vault.keyring.name(b"user\0ann"))
     salt, word, count = forms()["long"]
     long = Cell(bytes.fromhex(salt), word.encode() * count)
-    closed = {told: _hex(vault.closed(_frame(forms()[told]), name)) for told in ("raw", "packed", "in a file")}
+    closed = {text: _hex(vault.closed(_frame(forms()[text]), name)) for text in ("raw", "packed", "in a file")}
     file = vault.closed_file(long.commitment, long.content, name)
     vault.close()
     db = apsw.Connection(str(folder / "keys.sqlite"))

@@ -31,6 +31,6 @@ def kinds(store: Store) -> dict[str, int]:
 def call(session: Live, number: int) -> str:
     """The model calls a tool; the id of the call."""
     asked = {"name": "read", "arguments": "{}"}
-    told = {"id": f"c{number}", "type": "function", "function": asked}
-    session.assistant({"role": "assistant", "content": None, "tool_calls": [told]})
+    fields = {"id": f"c{number}", "type": "function", "function": asked}
+    session.assistant({"role": "assistant", "content": None, "tool_calls": [fields]})
     return f"c{number}"

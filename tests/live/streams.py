@@ -11,8 +11,8 @@ Call = tuple[str, str, dict[str, Any]]  # its id, the tool, the arguments
 def chat(pieces: list[str], calls: list[Call]) -> list[dict[str, Any]]:
     """Chat completions: deltas of the first choice, the arguments of calls in two pieces."""
     parts: list[dict[str, Any]] = [{"role": "assistant", "content": ""}, *({"content": text} for text in pieces)]
-    for index, (call, tool, given) in enumerate(calls):
-        text = json.dumps(given)
+    for index, (call, tool, arguments) in enumerate(calls):
+        text = json.dumps(arguments)
         named = {"index": index, "id": call, "type": "function", "function": {"name": tool, "arguments": text[:3]}}
         parts += [
             {"tool_calls": [named]},
@@ -36,8 +36,8 @@ def anthropic(pieces: list[str], calls: list[Call]) -> list[dict[str, Any]]:
         ({"type": "thinking", "thinking": ""}, [{"type": "thinking_delta", "thinking": "Hm."}]),
         ({"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in pieces]),
     ]
-    for call, tool, given in calls:
-        text = json.dumps(given)
+    for call, tool, arguments in calls:
+        text = json.dumps(arguments)
         halves = [{"type": "input_json_delta", "partial_json": half} for half in (text[:3], text[3:])]
         blocks.append(({"type": "tool_use", "id": call, "name": tool, "input": {}}, halves))
     for index, (block, deltas) in enumerate(blocks):
@@ -53,8 +53,8 @@ def responses(pieces: list[str], calls: list[Call]) -> list[dict[str, Any]]:
     """Responses: deltas, then the whole response in the last event."""
     text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "".join(pieces)}]}
     asked = [
-        {"type": "function_call", "id": f"fc_{call}", "call_id": call, "name": tool, "arguments": json.dumps(given)}
-        for call, tool, given in calls
+        {"type": "function_call", "id": f"fc_{call}", "call_id": call, "name": tool, "arguments": json.dumps(arguments)}
+        for call, tool, arguments in calls
     ]
     usage = {"input_tokens": 70, "output_tokens": 9}
     whole = {"object": "response", "status": "completed", "output": [*([text] if pieces else []), *asked]}
@@ -71,7 +71,7 @@ def responses(pieces: list[str], calls: list[Call]) -> list[dict[str, Any]]:
 def gemini(pieces: list[str], calls: list[Call]) -> list[dict[str, Any]]:
     """Gemini: parts of the first candidate, a thought before."""
     parts: list[dict[str, Any]] = [{"text": "Hm.", "thought": True}, *({"text": text} for text in pieces)]
-    parts += [{"functionCall": {"name": tool, "args": given}} for _, tool, given in calls]
+    parts += [{"functionCall": {"name": tool, "args": arguments}} for _, tool, arguments in calls]
     chunks = [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts]
     chunks[-1]["candidates"][0]["finishReason"] = "STOP"
     return [*chunks, {"usageMetadata": {"promptTokenCount": 70, "candidatesTokenCount": 9}}]

@@ -33,7 +33,7 @@ def store() -> Store:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("fields", "says"),
     [
         ({"l0_tokens_max": 400, "system": "word " * 300}, "takes 375 tokens, and the budget leaves 100 of 400"),
         ({"l0_tokens_max": 200}, "300 of it are reserved"),
@@ -49,10 +49,10 @@ def store() -> Store:
         ({"finder": "claims"}, "cannot be called"),
     ],
 )
-def test_a_wrong_setting_writes_nothing(store: Store, told: dict[str, Any], says: str) -> None:
+def test_a_wrong_setting_writes_nothing(store: Store, fields: dict[str, Any], says: str) -> None:
     """A setting that cannot be, a budget below the system prompt included, is refused before the session exists."""
     with pytest.raises((InputError, RefusedError), match=says):
-        store.session("s", **{**FEW, **told})
+        store.session("s", **{**FEW, **fields})
     assert store.admin.log.ordinal == 0 and store.sessions() == []
     goes_on(store, store.session("s", **FEW))
 
@@ -100,8 +100,8 @@ def test_a_page_larger_than_the_budget_is_shown_shorter(store: Store) -> None:
     packed = session.pack()
     assert page in packed.pages and packed.tokens <= packed.budget
     assert session.content(page) == text.encode()
-    found = session.page_fault(page, 0)
-    assert found.level != 0 and found.denied_because == "no_room"
+    answer = session.page_fault(page, 0)
+    assert answer.level != 0 and answer.denied_because == "no_room"
     goes_on(store, session)
 
 
@@ -109,8 +109,8 @@ def test_a_call_larger_than_the_budget_leaves(store: Store) -> None:
     """A tool call, of which nothing but the whole is one, leaves where it cannot fit; its answer still comes."""
     session = store.session("s", **FEW)
     session.user("Write it.")
-    told = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": "x" * 50_000}}
-    (page,) = session.assistant({"role": "assistant", "content": None, "tool_calls": [told]})
+    fields = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": "x" * 50_000}}
+    (page,) = session.assistant({"role": "assistant", "content": None, "tool_calls": [fields]})
     session.tool("c1", "Written.")
     packed = session.pack()
     assert page not in packed.pages
@@ -197,8 +197,8 @@ def test_an_unknown_page_is_answered_and_logged(store: Store, page: Any) -> None
     """A fault for what no page is called is denied as such, and the log tells what was asked for."""
     session = store.session("s", **FEW)
     session.user("Hello.")
-    found = session.page_fault(page, 0, by_model=True)
-    assert (found.granted, found.denied_because, found.content) == (False, "no_page", b"")
+    answer = session.page_fault(page, 0, by_model=True)
+    assert (answer.granted, answer.denied_because, answer.content) == (False, "no_page", b"")
     assert kinds(store)["fault_denied"] == 1
     goes_on(store, session)
 
@@ -270,12 +270,12 @@ def test_a_pinned_fault_leaves_the_reserve(store: Store) -> None:
     session = store.session("s", **{**FEW, "reserve_faults_tokens": 1_500})
     (page,) = session.user(PROSE[:9_000])
     session.pack()
-    held = session.look(lambda runtime: runtime.state.here[int(page[1:])])
-    assert held.level > 0
+    value = session.look(lambda runtime: runtime.state.here[int(page[1:])])
+    assert value.level > 0
     session.pin(page)
-    found = session.page_fault(page, 0)
+    answer = session.page_fault(page, 0)
     state = session.look(lambda runtime: runtime.state)
-    assert found.level != 0 and estimate(PROSE[:9_000].encode(), Modality.TEXT) <= state.budget
+    assert answer.level != 0 and estimate(PROSE[:9_000].encode(), Modality.TEXT) <= state.budget
     assert state.pinned <= state.room
     goes_on(store, session)
 
@@ -284,7 +284,7 @@ def test_arrivals_say_so(store: Store) -> None:
     """What arrives too large gives way by a cause of its own."""
     session = store.session("s", **FEW)
     session.user("Trains leave at noon from every station of the line. " * 4_000)
-    assert [one.cause for _, one in mutations(session) if isinstance(one, Evict)] == [Cause.ARRIVAL]
+    assert [mutation.cause for _, mutation in mutations(session) if isinstance(mutation, Evict)] == [Cause.ARRIVAL]
 
 
 def test_a_handle_for_reading_sees_and_does_not_act(store_path: Path) -> None:
@@ -333,6 +333,6 @@ def test_what_is_asked_for_twice_stays(store: Store) -> None:
     (page,) = session.user(PROSE[:8_000])
     session.configure(l0_tokens_max=2_200)
     for _ in range(2):
-        found = session.page_fault(page, 0)
-        assert (found.granted, found.level, found.content) == (True, 0, PROSE[:8_000].encode())
+        answer = session.page_fault(page, 0)
+        assert (answer.granted, answer.level, answer.content) == (True, 0, PROSE[:8_000].encode())
     goes_on(store, session)

@@ -28,9 +28,9 @@ def store() -> Store:
     return vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(1))
 
 
-def worked(store: Store, name: str, **told: Any) -> Live:
+def worked(store: Store, name: str, **fields: Any) -> Live:
     """A session in which a model calls a tool eighty times, and goes back to an older answer now and then."""
-    session = store.session(name, **{**TOLD, **told})
+    session = store.session(name, **{**TOLD, **fields})
     session.user("Look at every line of the timetable.")
     for number in range(80):
         session.pack()
@@ -46,7 +46,7 @@ def test_batches_void_less(store: Store) -> None:
     """The same work with the same marks loses less than half of what a cache kept, and costs less."""
     marks = {"mark_soft": 0.7, "mark_hard": 0.85}
     single, batched = worked(store, "single", batches=False, **marks), worked(store, "batched", **marks)
-    lost = [[one.invalidated for one in session.calls() if one.invalidated] for session in (single, batched)]
+    lost = [[call.invalidated for call in session.calls() if call.invalidated] for session in (single, batched)]
     assert sum(lost[1]) < 0.5 * sum(lost[0])
     before, now = single.stats(), batched.stats()
     assert before.call_cost is not None and now.call_cost is not None and now.call_cost < before.call_cost
@@ -60,9 +60,9 @@ def test_a_call_leaves_with_its_result(store: Store, soft: float) -> None:
     session = worked(store, "s", mark_soft=soft)
     session.pack()
     here = session.runtime().current().here
-    calls = {page for page, held in here.items() if held.role == Role.ASSISTANT}
+    calls = {page for page, item in here.items() if item.role == Role.ASSISTANT}
     assert session.stats().evictions > 20 and calls
-    assert calls <= {held.answers for held in here.values()}
+    assert calls <= {item.answers for item in here.values()}
 
 
 def test_what_came_back_is_shown_before_it_goes(store: Store) -> None:
@@ -82,8 +82,8 @@ def test_the_newest_question_stays_where_one_page_fills_the_room(store: Store) -
     question = session.pages(role="user")[0].page
     session.pack()
     asked = {"name": "write", "arguments": '{"text": "' + "tariff " * 1_500 + '"}'}
-    told = {"id": "c1", "type": "function", "function": asked}
-    session.assistant({"role": "assistant", "content": None, "tool_calls": [told]})
+    fields = {"id": "c1", "type": "function", "function": asked}
+    session.assistant({"role": "assistant", "content": None, "tool_calls": [fields]})
     session.tool("c1", "Written.")
     packed = session.pack()
     assert question in packed.pages and packed.tokens <= packed.budget
@@ -113,10 +113,10 @@ def test_no_policy_is_asked_where_nothing_may_go(store: Store, monkeypatch: pyte
 
 def test_older_logs_let_pages_go_as_they_did() -> None:
     """Settings that do not tell of batches are those of a session without, with the marks and the recall of then."""
-    told = decoded(None, b'{"l0_tokens_max":3000}')
-    assert (told.batches, told.mark_soft, told.mark_hard) == (False, 0.7, 0.85)
-    assert told.recall_tokens_max > 10**8 and told.returned_tokens_max > 10**8
-    assert told.behaviour == 1
+    run = decoded(None, b'{"l0_tokens_max":3000}')
+    assert (run.batches, run.mark_soft, run.mark_hard) == (False, 0.7, 0.85)
+    assert run.recall_tokens_max > 10**8 and run.returned_tokens_max > 10**8
+    assert run.behaviour == 1
     assert BEFORE.batches is not KernelSettings().batches
 
 
@@ -126,11 +126,11 @@ def test_a_long_page_that_was_used_comes_back_short(use: Use, most: int) -> None
     life = Life(20_000, returned_tokens_max=512, batches=True)
     page, other = life.say(Role.TOOL, 3_000), life.say(Role.TOOL, 400)
     life.act(pack=True)
-    for one in (page, other):
-        life.tell(Evict(one, Cause.ASKED, life.state.here[one].tokens))
+    for case in (page, other):
+        life.tell(Evict(case, Cause.ASKED, life.state.here[case].tokens))
     life.act(pack=True)
-    for one in (page, other):
-        life.tell(Reference(one, use, 1, reason=FaultReason.RESOLVE_REFERENCE))
+    for case in (page, other):
+        life.tell(Reference(case, use, 1, reason=FaultReason.RESOLVE_REFERENCE))
     life.act(pack=True)
     assert 0 < life.state.here[page].tokens <= most and life.state.here[page].level == (
         0 if most > 512 else Level.ABSTRACT
@@ -152,7 +152,10 @@ def test_a_long_call_that_was_used_comes_back_where_it_is_asked_for(behaviour: i
     life.tell(Reference(asked, use, 1))
     life.act(pack=True)
     assert (asked in life.state.here) is comes
-    assert any(isinstance(one, FaultDenied) for commit in life.commits for _, one in commit.mutations) is not comes
+    assert (
+        any(isinstance(mutation, FaultDenied) for commit in life.commits for _, mutation in commit.mutations)
+        is not comes
+    )
 
 
 @pytest.mark.parametrize("policy", ["default", "lru"])
@@ -181,4 +184,4 @@ def test_what_was_decided_to_go_is_not_shortened_as_it_arrives() -> None:
     plan = EvictionPlan(life.state)
     assert plan.make(1_000, 500, Cause.PRESSURE)
     plan.arrive(100)
-    assert [one.page for one in plan.decided if isinstance(one, Evict)] == [file] and not plan.requests
+    assert [row.page for row in plan.decided if isinstance(row, Evict)] == [file] and not plan.requests

@@ -46,8 +46,8 @@ def rows(store: Store, question: str) -> list[dict[str, Any]]:
 
 def kinds(store: Store, session: Live, after: int) -> list[str]:
     """The kinds of mutations a session was given after a position."""
-    found = rows(store, f"MUTATIONS IN SESSION {session.name} WHERE position > {after}")
-    return [row["kind"] for row in found]
+    records = rows(store, f"MUTATIONS IN SESSION {session.name} WHERE position > {after}")
+    return [row["kind"] for row in records]
 
 
 def test_a_session_is_closed(store: Store, session: Live) -> None:
@@ -57,15 +57,15 @@ def test_a_session_is_closed(store: Store, session: Live) -> None:
     assert (info.status, kinds(store, session, before)) == ("abandoned", ["close"])
     closed = session.info().position
     assert session.fork("f").info().status == "active"
-    told = "SESSIONS status, closed_at, closed_because WHERE session = s"
-    assert rows(store, told) == [
+    text = "SESSIONS status, closed_at, closed_because WHERE session = s"
+    assert rows(store, text) == [
         {"status": "abandoned", "closed_at": "2026-11-21T22:55:01.000010Z", "closed_because": "no port"}
     ]
     session.close()
     assert session.info().status == "completed"
     session.user("Wait.")
     assert session.info().status == "active"
-    assert rows(store, told) == [{"status": "active", "closed_at": None, "closed_because": None}]
+    assert rows(store, text) == [{"status": "active", "closed_at": None, "closed_because": None}]
     then = rows(store, f"SESSIONS IN SESSION s AS OF POSITION {closed} WHERE session = s")[0]
     assert then["status"] == "abandoned"
     with refused("no-status", UnknownError):
@@ -159,8 +159,8 @@ def test_the_reason_is_hidden_and_erased(tmp_path: Path) -> None:
         session.user("Hello.")
         session.close(reason="the key is sk-ant-api03-" + "aB3dE5gH7jK9" * 8)
         asked = "SESSIONS status, closed_because"
-        told = rows(store, asked)[0]["closed_because"]
-        assert "aB3dE5gH" not in told and told.startswith("the key is [")
+        closed_because = rows(store, asked)[0]["closed_because"]
+        assert "aB3dE5gH" not in closed_because and closed_because.startswith("the key is [")
         vmstore.erase(store, session="s")
         assert rows(store, asked) == [{"status": "completed", "closed_because": None}]
         assert store.verify().ok

@@ -65,7 +65,7 @@ def test_a_compressor_that_fails_is_done_without(store: Store, callback: Any, ou
         session.pack()
         session.assistant("Yes.")
     assert set(session.runtime().shorter.outcomes) == {outcome}
-    methods = {one.method for _, one in mutations(session) if isinstance(one, Compress)}
+    methods = {mutation.method for _, mutation in mutations(session) if isinstance(mutation, Compress)}
     assert methods and (Method.WRITTEN in methods) == (outcome is Outcome.ANSWERED)
     assert session.content(pages[0]) == PROSE[:3_000].encode()
     goes_on(store, session)
@@ -121,5 +121,7 @@ def test_a_finder_is_recorded(store: Store) -> None:
     assert shown == [([{"page": int(page[1:]), "role": "user", "text": "Postgres it shall be."}], [])]
     (claim,) = session.pages(type="claim")
     assert session.content(claim.page) == b"Orders: Postgres."
-    assert [(one.source, one.target) for one in session.lineage.ancestors(claim.page)] == [(claim.page, page)]
+    assert [(ancestor.source, ancestor.target) for ancestor in session.lineage.ancestors(claim.page)] == [
+        (claim.page, page)
+    ]
     goes_on(store, session)

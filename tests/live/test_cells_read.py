@@ -26,9 +26,9 @@ def test_a_fold_opens_few_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     opened: Counter[str] = Counter()
     unpacked = frame.unpacked
 
-    def counted(*told: Any, **more: Any) -> Any:
+    def counted(*arguments: Any, **more: Any) -> Any:
         opened["frames"] += 1
-        return unpacked(*told, **more)
+        return unpacked(*arguments, **more)
 
     monkeypatch.setattr(frame, "unpacked", counted)
     with vmstore.open(tmp_path / "a.vms", mode="r") as store:

@@ -34,8 +34,8 @@ def says(text: str) -> dict[str, Any]:
 def asks(tool: str, *arguments: str) -> dict[str, Any]:
     """A model's calls of a tool, by their JSON."""
     calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": tool, "arguments": told}}
-        for n, told in enumerate(arguments, 1)
+        {"id": f"c{n}", "type": "function", "function": {"name": tool, "arguments": argument}}
+        for n, argument in enumerate(arguments, 1)
     ]
     return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
 
@@ -54,7 +54,7 @@ def test_a_child_has_its_parents_settings_and_user(store: Store) -> None:
     assert (child.settings.l0_tokens_max, child.settings.policy, child.settings.model) == (3_000, "lru@1", "m-1")
     info = child.info()
     assert (info.user, info.origin, info.parent) == ("ann", "spawn", "s")
-    assert [one.session for one in session.children()] == ["s/research"]
+    assert [info.session for info in session.children()] == ["s/research"]
     child.user("Find the port.")
     request = json.dumps(child.pack().request)
     assert "You search." in request and "zanzibar" not in request and "You plan." not in request
@@ -74,8 +74,8 @@ def test_a_result_comes_back_as_a_page(store: Store) -> None:
     assert session.content(page) == b"It is 5432."
     origin = vmstore.origin(session, page)
     assert origin is not None and origin.startswith("vm://default/r1/p")
-    found, name = store.catalog.find_page(origin.partition("@")[0])
-    assert found.name == "r1" and b"It is 5432" in found.content(name)
+    actual_session, name = store.catalog.find_page(origin.partition("@")[0])
+    assert actual_session.name == "r1" and b"It is 5432" in actual_session.content(name)
     assert session.page(page).actor == "r1"
     messages = json.dumps(session.pack().request["messages"][1:])
     assert "It is 5432." in messages and "[ref:" not in messages
@@ -146,8 +146,8 @@ def test_a_result_that_falls_falls_in_its_parent(store: Store) -> None:
     child.user("Look.")
     child.run(scripted(says("It is 5432.")))
     (page,) = session.join(child)
-    said = child.pages(role="assistant")[-1].page
-    vmstore.retract(store, page=f"vm://default/r/{said}")
+    other_page = child.pages(role="assistant")[-1].page
+    vmstore.retract(store, page=f"vm://default/r/{other_page}")
     assert session.page(page).status == "superseded"
 
 
@@ -195,7 +195,7 @@ def test_async_children_join() -> None:
             ran = await session.run(model, tools={"research": research})
             pages = await session.pages(role="tool")
             assert [await session.content(page.page) for page in pages] == [b"comet is fine.", b"heron is fine."]
-            assert [one.session for one in await session.children()] == ["comet", "heron"] and ran.text == "Both."
+            assert [info.session for info in await session.children()] == ["comet", "heron"] and ran.text == "Both."
             child = await session.child("alone")
             await child.user("And this?")
             await child.run(scripted(says("Fine.")))

@@ -101,13 +101,13 @@ def test_a_page_is_deleted(store: Store, session: Live) -> None:
 def test_what_is_wrong_is_refused(store: Store, session: Live) -> None:
     """What was said, values, no text, no JSON, no kind, itself, twice: each is named, and nothing is written."""
     value = session.keep("n", 1)
-    (said,) = session.user("And the host?")
+    (answer,) = session.user("And the host?")
     data = session.attach(b'{"a": 1}', "application/json", name="data")
     system = next(page.page for page in session.pages(role="system"))
     session.delete("db.conf")
     position = session.info().position
     with refused("said-stays"):
-        session.update(said, "No.")
+        session.update(answer, "No.")
     with refused("said-stays"):
         session.update(system, "Be rude.")
     with refused("is-a-value", InputError):

@@ -24,7 +24,7 @@ def read(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("fields", "says"),
     [
         ({"l0_token_max": 8_000}, "there is no setting 'l0_token_max'; did you mean l0_tokens_max"),
         ({"l0_tokens_max": "32k"}, "l0_tokens_max cannot be '32k'"),
@@ -33,11 +33,11 @@ def read(path: str) -> str:
         ({"l0_tokens_max": 8_000, "parameters": {"half": "x"}}, "parameters cannot be"),
     ],
 )
-def test_a_wrong_setting_is_named(told: dict[str, Any], says: str) -> None:
+def test_a_wrong_setting_is_named(fields: dict[str, Any], says: str) -> None:
     """A setting that is none, or cannot be what it is told, is named with what it may be."""
     with vmstore.memory_store() as store:
         with pytest.raises(InputError, match=says):
-            store.session("s", **told)
+            store.session("s", **fields)
         assert not store.sessions()
 
 
@@ -52,18 +52,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "says"), WRONG)
+@pytest.mark.parametrize(("fields", "says"), WRONG)
 @pytest.mark.parametrize("awaited", [False, True])
-def test_a_run_that_cannot_be_is_refused_first(told: dict[str, Any], says: str, awaited: bool) -> None:
+def test_a_run_that_cannot_be_is_refused_first(fields: dict[str, Any], says: str, awaited: bool) -> None:
     """What is no model, tool, number of rounds or listener is refused before a call is packed, awaited or not."""
-    told = {"model_call": answers, **told}
+    fields = {"model_call": answers, **fields}
 
     async def run() -> None:
         async with vmstore.aio.memory_store() as store:
             session = await store.live_session("s", l0_tokens_max=8_000)
             await session.user("Hello?")
             with pytest.raises(InputError, match=says):
-                await session.run(**told)
+                await session.run(**fields)
             assert not await session.calls() and (await session.run(answers)).text == "Hello."
 
     if awaited:
@@ -73,7 +73,7 @@ def test_a_run_that_cannot_be_is_refused_first(told: dict[str, Any], says: str, 
         session = store.live_session("s", l0_tokens_max=8_000)
         session.user("Hello?")
         with pytest.raises(InputError, match=says):
-            session.run(**told)
+            session.run(**fields)
         assert not session.calls() and session.run(answers).text == "Hello."
 
 

@@ -28,9 +28,9 @@ for _ in range(300):
     NESTED = [NESTED]
 
 
-def said(text: str | None = None, *calls: tuple[str, str]) -> dict[str, Any]:
+def response_of(text: str | None = None, *calls: tuple[str, str]) -> dict[str, Any]:
     """A response: words, and calls by id and tool."""
-    asked = [{"id": one, "type": "function", "function": {"name": tool, "arguments": "{}"}} for one, tool in calls]
+    asked = [{"id": call, "type": "function", "function": {"name": tool, "arguments": "{}"}} for call, tool in calls]
     message = {"role": "assistant", "content": text, **({"tool_calls": asked} if asked else {})}
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
@@ -50,7 +50,7 @@ def results(session: Live) -> list[str]:
 def goes_on(store: vmstore.Store, session: Live) -> None:
     """The log holds, what is decided is what a replay decides, and the next run answers."""
     session.user("Again?")
-    assert session.run(lambda request: said("Fine.")).text == "Fine."
+    assert session.run(lambda request: response_of("Fine.")).text == "Fine."
     assert store.verify().ok and session.debug.check().ok and not session.stats().calls_over_budget
 
 
@@ -71,7 +71,7 @@ def test_what_tools_gave_before_an_interrupt_is_logged(parallel: bool) -> None:
         session = live(store)
         with pytest.raises(KeyboardInterrupt):
             session.run(
-                lambda request: said(None, ("c1", "good"), ("c2", "bad")),
+                lambda request: response_of(None, ("c1", "good"), ("c2", "bad")),
                 tools={"good": good, "bad": bad},
                 parallel=parallel,
             )
@@ -97,7 +97,8 @@ def test_a_tool_that_hangs_does_not_hold_an_interrupt() -> None:
         try:
             with pytest.raises(KeyboardInterrupt):
                 session.run(
-                    lambda request: said(None, ("c1", "hang"), ("c2", "stop")), tools={"hang": hang, "stop": stop}
+                    lambda request: response_of(None, ("c1", "hang"), ("c2", "stop")),
+                    tools={"hang": hang, "stop": stop},
                 )
             assert not hangs.is_set() and results(session) == ['{"error": "KeyboardInterrupt"}'] * 2
         finally:
@@ -133,32 +134,34 @@ def test_results_of_a_task_that_is_cancelled_are_logged() -> None:
         async with vmstore.aio.memory_store() as store:
             session = await store.live_session("s", l0_tokens_max=8_000)
             await session.user("Hello?")
-            given = asyncio.Event()
+            event = asyncio.Event()
 
             async def good() -> str:
-                given.set()
+                event.set()
                 return "GOOD"
 
             async def slow() -> None:
                 await asyncio.Event().wait()
 
             async def model(request: dict[str, Any]) -> Any:
-                return said(None, ("c1", "good"), ("c2", "slow"))
+                return response_of(None, ("c1", "good"), ("c2", "slow"))
 
             run = asyncio.create_task(session.run(model, tools={"good": good, "slow": slow}))
-            await given.wait()
+            await event.wait()
             await asyncio.sleep(0)
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run
-            told = [(await session.content(page.page)).decode() for page in await session.pages(role="tool")]
+            texts = [(await session.content(page.page)).decode() for page in await session.pages(role="tool")]
             assert (await store.verify()).ok
-            return told
+            return texts
 
     assert asyncio.run(cancelled()) == ["GOOD", '{"error": "CancelledError"}']
 
 
-@pytest.mark.parametrize("response", [{"choices": DEEP}, said("x") | {"more": DEEP}, said("x") | {"more": NESTED}])
+@pytest.mark.parametrize(
+    "response", [{"choices": DEEP}, response_of("x") | {"more": DEEP}, response_of("x") | {"more": NESTED}]
+)
 def test_a_response_that_nobody_can_read_fails_its_call(response: Any) -> None:
     """A response nested too deeply is refused by name, and its call is failed, not open for ever."""
     with vmstore.memory_store() as store:
@@ -181,7 +184,7 @@ def test_ids_and_errors_that_cannot_be_written() -> None:
 
     with vmstore.memory_store() as store:
         session = live(store)
-        answers = [said(None, ("c\ud800", "evil"), ("c\ud801", "evil"), ("c?", "evil")), said("Done.")]
+        answers = [response_of(None, ("c\ud800", "evil"), ("c\ud801", "evil"), ("c?", "evil")), response_of("Done.")]
         assert session.run(lambda request: answers.pop(0), tools={"evil": evil}).text == "Done."
         assert results(session) == ['{"error": "EvilError"}'] * 3
         goes_on(store, session)
@@ -196,7 +199,7 @@ def test_a_store_that_is_closed_in_a_run(when: str, tmp_path: Path) -> None:
     def model(request: dict[str, Any]) -> Any:
         if when == "model":
             store.close()
-        return said(None, ("c1", "read"))
+        return response_of(None, ("c1", "read"))
 
     with refused("closed", InputError):
         session.run(model, tools={"read": store.close})
@@ -217,13 +220,13 @@ def test_an_awaited_store_that_is_closed_in_a_run(recwarn: pytest.WarningsRecord
 
         async def model(request: dict[str, Any]) -> Any:
             await store.close()
-            return said("Late.")
+            return response_of("Late.")
 
         await session.run(model)
 
     with refused("closed", InputError):
         asyncio.run(closing())
-    assert not [one for one in recwarn if issubclass(one.category, pytest.PytestUnraisableExceptionWarning)]
+    assert not [item for item in recwarn if issubclass(item.category, pytest.PytestUnraisableExceptionWarning)]
 
 
 def test_an_answer_to_another_processes_call_is_not_taken(tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_an_answer_to_another_processes_call_is_not_taken(tmp_path: Path) -> Non
 
         def model(request: dict[str, Any]) -> Any:
             subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-            return said("An answer to Hello.")
+            return response_of("An answer to Hello.")
 
         with refused("packed-meanwhile", RefusedError, "call 2", "call 1"):
             session.run(model)
@@ -249,9 +252,9 @@ def test_what_parallel_results_cost_grows_as_they_do(same: bool, monkeypatch: py
     looked: Counter[str] = Counter()
     tokens = EvictionPlan.tokens
 
-    def counted(self: EvictionPlan, held: Any) -> int:
+    def counted(self: EvictionPlan, value: Any) -> int:
         looked["pages"] += 1
-        return tokens(self, held)
+        return tokens(self, value)
 
     monkeypatch.setattr(EvictionPlan, "tokens", counted)
 
@@ -259,7 +262,10 @@ def test_what_parallel_results_cost_grows_as_they_do(same: bool, monkeypatch: py
         looked.clear()
         with vmstore.memory_store() as store:
             session = live(store)
-            answers = [said(None, *[("c" if same else f"c{n}", "read") for n in range(count)]), said("Done.")]
+            answers = [
+                response_of(None, *[("c" if same else f"c{n}", "read") for n in range(count)]),
+                response_of("Done."),
+            ]
             session.run(lambda request: answers.pop(0), tools={"read": lambda: "a result of some words"})
             assert len(session.pages(role="tool")) == count and store.verify().ok
         return looked["pages"]

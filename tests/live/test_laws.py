@@ -152,15 +152,15 @@ def test_who_was_overtaken_decides_again(tmp_path: Path, when: str) -> None:
         was = getattr(owner, name)
 
         def overtake() -> object:
-            found = was()
+            actual_was = was()
             if not overtaken:
                 overtaken.append(there.user("Three."))
-            return found
+            return actual_was
 
         setattr(owner, name, overtake)
         life.session.user("Four.")
-    said = [life.session.content(page.page) for page in life.session.pages(role="user")]
-    assert overtaken and said == [b"One.", b"Two.", b"Three.", b"Four."]
+    contents = [life.session.content(page.page) for page in life.session.pages(role="user")]
+    assert overtaken and contents == [b"One.", b"Two.", b"Three.", b"Four."]
     laws.live_is_replayed(life)
     life.close()
 
@@ -176,14 +176,14 @@ print(hashlib.sha256(b"".join(body for _, body in bodies(played(BUSY, calm=True)
 
 def test_no_hash_seed_decides() -> None:
     """The same acts write the same bodies whatever PYTHONHASHSEED is."""
-    told = set()
+    stdouts = set()
     for seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         done = subprocess.run(
             [sys.executable, "-c", SEEDED], env=environment, capture_output=True, text=True, check=True
         )
-        told.add(done.stdout)
-    assert len(told) == 1 and len(told.pop()) > 60
+        stdouts.add(done.stdout)
+    assert len(stdouts) == 1 and len(stdouts.pop()) > 60
 
 
 def test_a_second_handle_goes_on(tmp_path: Path) -> None:

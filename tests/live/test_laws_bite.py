@@ -38,7 +38,7 @@ def pins_that_yield(patch: pytest.MonkeyPatch) -> None:
 def cut_contents(patch: pytest.MonkeyPatch) -> None:
     """What is read again has lost its end."""
     whole = ContentCache.all
-    patch.setattr(ContentCache, "all", lambda self, at: {one: data[:-1] for one, data in whole(self, at).items()})
+    patch.setattr(ContentCache, "all", lambda self, at: {name: data[:-1] for name, data in whole(self, at).items()})
 
 
 def unheard_pins(patch: pytest.MonkeyPatch) -> None:
@@ -73,10 +73,10 @@ def no_reason(patch: pytest.MonkeyPatch) -> None:
     """Nobody says why."""
     whole = EvictionPlan._write
 
-    def write(self: EvictionPlan, *told: Any) -> None:
-        whole(self, *told)
+    def write(self: EvictionPlan, *arguments: Any) -> None:
+        whole(self, *arguments)
         self.decided[:] = [
-            msgspec.structs.replace(one, why=None) if isinstance(one, Evict) else one for one in self.decided
+            msgspec.structs.replace(item, why=None) if isinstance(item, Evict) else item for item in self.decided
         ]
 
     patch.setattr(EvictionPlan, "_write", write)
@@ -86,9 +86,9 @@ def false_reason(patch: pytest.MonkeyPatch) -> None:
     """A contest tells another number than there was."""
     whole = EvictionPlan._write
 
-    def write(self: EvictionPlan, *told: Any) -> None:
+    def write(self: EvictionPlan, *arguments: Any) -> None:
         self.used += 1
-        whole(self, *told)
+        whole(self, *arguments)
         self.used -= 1
 
     patch.setattr(EvictionPlan, "_write", write)
@@ -117,7 +117,7 @@ def unpacked(patch: pytest.MonkeyPatch) -> None:
         (laws.reasons_are_given, false_reason),
         (laws.contexts_verify, unpacked),
     ],
-    ids=lambda one: one.__name__,
+    ids=lambda rule: rule.__name__,
 )
 def test_a_broken_runtime_is_caught(
     law: Callable[[LiveRun], None], plant: Plant, monkeypatch: pytest.MonkeyPatch

@@ -20,10 +20,16 @@ def store_of() -> Store:
     return vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(5))
 
 
-def told(store: Store, **settings: Any) -> Live:
+def talk_of_trains(store: Store, **settings: Any) -> Live:
     """A session of turns about trains, then bread, which comes back to trains where the prompt is full."""
-    said = {"l0_tokens_max": 2_000, "reserve_faults_tokens": 0, "rules": "short", "pinned_turns": 1, "prefetch": False}
-    session = store.live_session("s", paging="runtime", **{**said, **settings})
+    fields = {
+        "l0_tokens_max": 2_000,
+        "reserve_faults_tokens": 0,
+        "rules": "short",
+        "pinned_turns": 1,
+        "prefetch": False,
+    }
+    session = store.live_session("s", paging="runtime", **{**fields, **settings})
     assert isinstance(session, Live)
     for n, text in enumerate((TRAINS, BREAD, BREAD, BREAD)):
         session.user(text * 8 + f"Note {n}.")
@@ -37,13 +43,13 @@ def told(store: Store, **settings: Any) -> Live:
 
 def turns(store: Store) -> list[Turn]:
     """The turns that were logged."""
-    return [one for commit in store.admin.log.tail(0, 999) for one in decode(commit.body) if isinstance(one, Turn)]
+    return [item for commit in store.admin.log.tail(0, 999) for item in decode(commit.body) if isinstance(item, Turn)]
 
 
 def test_a_turn_says_which_pages_are_like_it() -> None:
     """Under `recency@2` the pages in the prompt that share the message's terms stand in its turn, each by how much."""
     store = store_of()
-    session = told(store, policy="recency")
+    session = talk_of_trains(store, policy="recency")
     assert session.settings.policy == "recency@2"
     trains = session.pages(role="user")[0].position
     last = dict(turns(store)[-1].alike)
@@ -57,8 +63,8 @@ def test_a_turn_says_which_pages_are_like_it() -> None:
 def test_others_log_nothing_of_it(policy: str) -> None:
     """A policy that does not weigh likeness has turns as they were."""
     store = store_of()
-    session = told(store, policy=policy)
-    assert {one.alike for one in turns(store)} == {()} and session.debug.check().ok
+    session = talk_of_trains(store, policy=policy)
+    assert {turn.alike for turn in turns(store)} == {()} and session.debug.check().ok
 
 
 def test_what_is_like_the_turn_stays() -> None:
@@ -66,7 +72,7 @@ def test_what_is_like_the_turn_stays() -> None:
     stays = {}
     full: dict[str, Any] = {"compress": False, "batches": False, "mark_soft": 0.8, "mark_hard": 0.9}
     for policy in ("recency@1", "recency@2"):
-        session = told(store_of(), policy=policy, l0_tokens_max=600, **full)
+        session = talk_of_trains(store_of(), policy=policy, l0_tokens_max=600, **full)
         for n in range(4):
             call = {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
             session.assistant({"role": "assistant", "content": None, "tool_calls": [call]})
@@ -80,7 +86,7 @@ def test_what_is_like_the_turn_stays() -> None:
 def test_anchors_weigh() -> None:
     """A page with values by name, or a claim, has the strength of its importance; `recency@1` knows of none."""
     store = store_of()
-    session = told(store, policy="recency")
+    session = talk_of_trains(store, policy="recency")
     page = session.pages(role="user")[1]
     claim = session.claim("The train leaves at nine.", importance=0.8)
     session.annotate(page.page, importance=0.9, anchors={"baker.name": "Ada"})
@@ -96,7 +102,7 @@ def test_anchors_weigh() -> None:
 def test_an_anchor_that_is_taken_away_weighs_no_more() -> None:
     """A page keeps the strength of its anchors until the last of them is taken away; going back gives it again."""
     store = store_of()
-    session = told(store, policy="recency")
+    session = talk_of_trains(store, policy="recency")
     page = session.pages(role="user")[1]
     session.annotate(page.page, importance=0.9, anchors={"baker.name": "Ada", "town": "Nara"})
     before = session.checkpoint("before")
@@ -113,10 +119,10 @@ def test_an_anchor_that_is_taken_away_weighs_no_more() -> None:
 def test_a_replay_reads_it_from_the_log() -> None:
     """Decided again under another policy, or a smaller budget, the turns keep what was measured when it happened."""
     store = store_of()
-    session = told(store, policy="recency")
+    session = talk_of_trains(store, policy="recency")
     session.debug.replay(policy="lru", keep="other")
     session.debug.replay(budget=1_500, keep="small")
-    counts = [len(one.alike) for one in turns(store)]
+    counts = [len(turn.alike) for turn in turns(store)]
     per = len(counts) // 3
     assert counts[:per] == counts[per : 2 * per] == counts[2 * per :] and any(counts)
     assert store.verify().ok

@@ -17,13 +17,13 @@ def test_a_call_of_an_agents_own_form_is_sent_as_one_of_its_tool(tmp_path: Path,
     file = tmp_path / "pi.jsonl"
     file.write_text("\n".join(json.dumps(record) for record in pi(2)), "utf-8")
     with vmstore.memory_store() as store:
-        (source,) = (one.session for one in store.import_file(file).sessions)
+        (source,) = (session.session for session in store.import_file(file).sessions)
         live = store.admin.redrive(source, "own", l0_tokens_max=8_000, behaviour=behaviour)
         messages = live.wire.request()["messages"]
         asked = [call["function"] for message in messages for call in message.get("tool_calls") or ()]
-        given = [json.loads(one["arguments"]) for one in asked]
-        assert {one["name"] for one in asked} == {tool}
-        assert [one if behaviour > 1 else one["arguments"] for one in given] == [
+        documents = [json.loads(record["arguments"]) for record in asked]
+        assert {record["name"] for record in asked} == {tool}
+        assert [document if behaviour > 1 else document["arguments"] for document in documents] == [
             {"command": "ls 0"},
             {"command": "ls 1"},
         ]

@@ -27,9 +27,9 @@ def test_an_older_log_goes_on(tmp_path: Path) -> None:
     with taken(tmp_path, OLD.read_bytes(), exact=True) as store:
         session = store.session("old")
         assert isinstance(session, Live)
-        said = [page.page for page in session.context(call=2).pages]
+        pages = [page.page for page in session.context(call=2).pages]
         thought = next(page.page for page in session.pages(role="assistant"))
-        assert session.content(thought).startswith(b"The cranes") and thought in said
+        assert session.content(thought).startswith(b"The cranes") and thought in pages
         session.user("Good.")
         packed = session.pack()
         assert packed.left == packed.lowered == () and session.debug.check().ok

@@ -65,7 +65,7 @@ def test_what_a_page_said_before_weighs_nothing() -> None:
         session = store.session("talk", l0_tokens_max=BUDGET)
         page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")
         session.user("I saw a zebra and a giraffe.")
-        assert next(found for found, _ in session._ranked("zebra escaped", 5)[0]) == session.position_of(page)
+        assert next(item for item, _ in session._ranked("zebra escaped", 5)[0]) == session.position_of(page)
         session.update(page, "The giraffe slept.")
         lived = session._ranked("zebra", 5)[0], session._ranked("giraffe", 5)[0]
         store._ns.live.clear()
@@ -87,8 +87,8 @@ def test_what_is_cold_makes_room() -> None:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
         before = mutations(session)[-1][0]
         packed = shown(session, "When does a session expire?")
-        told = [one for position, one in mutations(session) if position > before]
-        assert "nine hours" in packed and any(isinstance(one, Prefetch) for one in told)
+        value = [mutation for position, mutation in mutations(session) if position > before]
+        assert "nine hours" in packed and any(isinstance(item, Prefetch) for item in value)
         assert session.pack().tokens <= BUDGET
 
 
@@ -98,11 +98,11 @@ def test_without_a_share_nothing_leaves_for_a_wish() -> None:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")], recall_share=0.0)
         before = mutations(session)[-1][0]
         session.user("When does a session expire?")
-        told = [one for position, one in mutations(session) if position > before]
-        fetched = [one for one in told if isinstance(one, Prefetch)]
-        gone = [one for one in told if isinstance(one, Evict) and one.why is not None and one.why.winner]
+        value = [mutation for position, mutation in mutations(session) if position > before]
+        fetched = [item for item in value if isinstance(item, Prefetch)]
+        gone = [item for item in value if isinstance(item, Evict) and item.why is not None and item.why.winner]
         assert not gone and all(
-            one.why.used + one.tokens <= session.look(lambda run: run.state.high) for one in fetched
+            item.why.used + item.tokens <= session.look(lambda run: run.state.high) for item in fetched
         )
 
 
@@ -111,7 +111,11 @@ def test_a_wish_says_why() -> None:
     with vmstore.memory_store() as store:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
         session.user("When does a session expire?")
-        wishes = [one for _, one in mutations(session) if isinstance(one, Reference) and one.evidence is not None]
+        wishes = [
+            mutation
+            for _, mutation in mutations(session)
+            if isinstance(mutation, Reference) and mutation.evidence is not None
+        ]
         assert wishes
 
 
@@ -150,13 +154,13 @@ def test_the_memorys_own_answers_are_not_found() -> None:
         session.tool("c1", '{"results": [{"hint": "zebra"}]}')
         session.user("zebra?")
         ranked = session.look(lambda run: _ranked(run))
-        assert all("results" not in session.content(one).decode() for one in ranked)
+        assert all("results" not in session.content(item).decode() for item in ranked)
 
 
 def _ranked(runtime: object) -> list[int]:
     run = runtime
     run.index.follow(run.state, run.spoken, run.forms)  # type: ignore[attr-defined]
-    return [one.page for one in run.index.ranked({"zebra": 1.0}, lambda page: True)]  # type: ignore[attr-defined]
+    return [row.page for row in run.index.ranked({"zebra": 1.0}, lambda page: True)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
@@ -184,10 +188,10 @@ def test_what_was_superseded_brings_its_successor() -> None:
     with vmstore.memory_store() as store:
         session = talk(store, [DECIDED, ("Actually, let's use NATS instead for the billing queue.", "Changed.")])
         pages = session.look(lambda run: [page for page in run.spoken.pages if run.spoken.successors(page)])
-        newer = session.look(lambda run: {one for page in pages for one in run.spoken.successors(page)})
-        said = [session.content(f"p{page}") for page in pages]
-        assert DECIDED[0].encode() in said
-        assert [session.content(f"p{one}") for one in newer] == [b"Decision: use NATS for the billing queue"]
+        newer = session.look(lambda run: {successor for page in pages for successor in run.spoken.successors(page)})
+        contents = [session.content(f"p{page}") for page in pages]
+        assert DECIDED[0].encode() in contents
+        assert [session.content(f"p{item}") for item in newer] == [b"Decision: use NATS for the billing queue"]
 
 
 def test_a_search_answers_with_what_is_not_seen_yet() -> None:
@@ -196,9 +200,9 @@ def test_a_search_answers_with_what_is_not_seen_yet() -> None:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
         session.user("When do sessions expire? I mean how sessions expire.")
         first, *_ = (page for page, _ in session._ranked("sessions expire", 5)[0])
-        here = session.look(lambda run: [page for page, held in run.state.here.items() if not held.level])
-        found = [page for page, _ in session._ranked("sessions expire nine hours", 10)[0]]
-        seen = [page in here for page in found]
+        here = session.look(lambda run: [page for page, item in run.state.here.items() if not item.level])
+        pages = [page for page, _ in session._ranked("sessions expire nine hours", 10)[0]]
+        seen = [page in here for page in pages]
         assert first and seen == sorted(seen) and True in seen
 
 
@@ -210,7 +214,11 @@ def test_words_that_all_have_find_nothing() -> None:
             session.user(f"What do the files of step {number} say?")
             session.pack()
             session.assistant("platform " * 60)
-        wishes = [one for _, one in mutations(session) if isinstance(one, Reference) and one.use == Use.SIGNAL]
+        wishes = [
+            mutation
+            for _, mutation in mutations(session)
+            if isinstance(mutation, Reference) and mutation.use == Use.SIGNAL
+        ]
         assert not wishes
 
 
@@ -225,9 +233,9 @@ def test_a_task_is_not_wished_for() -> None:
 def test_a_long_page_comes_back_for_what_it_has_of_the_question() -> None:
     """A page that is long beside what it has of the question stays out, and a short one that says as much comes."""
     long = "The sessions expire after nine hours. " + "Nobody has looked at any clock of the hall since. " * 60
-    for said, comes in ((long, False), ("The sessions expire after nine hours.", True)):
+    for expected, comes in ((long, False), ("The sessions expire after nine hours.", True)):
         with vmstore.memory_store() as store:
-            session = talk(store, [(said, "Noted.")])
+            session = talk(store, [(expected, "Noted.")])
             assert "nine hours" not in session.pack().text
             assert ("nine hours" in shown(session, "When does a session expire, at noon?")) is comes
 
@@ -257,11 +265,11 @@ def test_a_question_in_other_words_finds_what_was_decided_of_its_thing() -> None
     """It shares with the decision the name of the thing alone, which many messages have, and the rest with others."""
     with vmstore.memory_store() as store:
         live = store.live_session("s", l0_tokens_max=1_500)
-        said = ["Let's take Borg for the forum backup."]
+        texts = ["Let's take Borg for the forum backup."]
         numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-        said += [f"restic saves copies of the ledger{number} every night" for number in numbers]
-        said += [f"Count the errors of the forum on line {n}." for n in range(40)]
-        for text in said:
+        texts += [f"restic saves copies of the ledger{number} every night" for number in numbers]
+        texts += [f"Count the errors of the forum on line {n}." for n in range(40)]
+        for text in texts:
             live.user(text)
             live.pack()
             live.assistant("Noted. " + "platform " * 30)
@@ -273,18 +281,18 @@ def test_a_claim_gives_way_to_a_statement_that_no_claim_was_found_in() -> None:
     """A newer statement of the same thing takes a claim's place in the prompt, and one that names another does not."""
 
     def first_alone(turn: list[dict[str, object]], before: object) -> list[dict[str, object]]:
-        postgres = [one for one in turn if "Postgres" in str(one["text"])]
+        postgres = [record for record in turn if "Postgres" in str(record["text"])]
         return [
             {"text": "Decision: use Postgres for the billing database", "name": "claim_billing_database",
-             "topic": "billing database", "sources": [one["page"]]}
-            for one in postgres
+             "topic": "billing database", "sources": [text["page"]]}
+            for text in postgres
         ]  # fmt: skip
 
     for thing, gone in (("the billing", True), ("the harbour", False)):
         with vmstore.memory_store() as store:
-            said = [("Let's use Postgres for the billing database.", "Noted.")]
-            said += [(f"We prefer Heron for {thing}.", "Right.")]
-            text = shown(talk(store, said, finder=first_alone), "Where does billing keep its rows?")
+            rows = [("Let's use Postgres for the billing database.", "Noted.")]
+            rows += [(f"We prefer Heron for {thing}.", "Right.")]
+            text = shown(talk(store, rows, finder=first_alone), "Where does billing keep its rows?")
             assert ("prefer Heron" in text) == gone and ("Decision: use Postgres" not in text) == gone
 
 
@@ -294,10 +302,10 @@ def test_the_models_search_forgives_a_typo_and_finds_the_answer_to_a_question() 
         first = [("Where shall the Wanderers camp this year?", "Behind the old quarry."), ("Fine.", "Yes.")]
         session = talk(store, first)
         answer = next(page.page for page in session.pages() if session.content(page.page) == b"Behind the old quarry.")
-        found = [f"p{page}" for page, _ in session._ranked("Where do the Wandrers camp?", 3)[0]]
-        assert answer in found
-        told = session.memory.search_pages("Where do the Wandrers camp?", limit=3)
-        assert found[0] == told.results[0].page_id
+        texts = [f"p{page}" for page, _ in session._ranked("Where do the Wandrers camp?", 3)[0]]
+        assert answer in texts
+        pages = session.memory.search_pages("Where do the Wandrers camp?", limit=3)
+        assert texts[0] == pages.results[0].page_id
 
 
 def test_a_search_leaves_out_what_was_replaced() -> None:
@@ -311,8 +319,8 @@ def test_a_search_leaves_out_what_was_replaced() -> None:
         claims = {session.content(page.page).decode(): page.page for page in session.pages(type="claim")}
         old, new = (next(page for text, page in claims.items() if word in text) for word in ("use Redis", "use Garnet"))
         for query, holds in (("session store", True), ("Why was the session store changed?", False)):
-            found = [f"p{page}" for page, _ in session._ranked(query, 10)[0]]
-            assert old not in found and (new in found or not holds)
+            texts = [f"p{page}" for page, _ in session._ranked(query, 10)[0]]
+            assert old not in texts and (new in texts or not holds)
 
 
 def test_the_topic_of_a_page_is_found_without_a_look_through_all_claims() -> None:
@@ -333,9 +341,9 @@ def test_the_topic_of_a_page_is_found_without_a_look_through_all_claims() -> Non
             spoken.claims = Unread(spoken.claims)
             return [(spoken.topic(page), spoken.claims_of(page), spoken.claimed(page)) for page in spoken.pages]
 
-        told = session.look(asked)
+        value = session.look(asked)
         claims = [page.position for page in session.pages(type="claim")]
-    assert told == [
+    assert value == [
         ("session store", claims[:1], True), ("session store", [], False),
         ("billing queue", claims[1:], True), ("billing queue", [], False), ("", [], False),
     ]  # fmt: skip

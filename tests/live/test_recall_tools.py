@@ -46,8 +46,12 @@ def calling(calls: Sequence[tuple[str, dict[str, Any]]], requests: list[Any]) ->
         requests.append(request)
         if not left:
             return {"choices": [{"message": {"role": "assistant", "content": "Thirty seconds."}}]}
-        name, given = left.pop(0)
-        call = {"id": f"c{len(left)}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        name, arguments = left.pop(0)
+        call = {
+            "id": f"c{len(left)}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
         return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}
 
     return model
@@ -55,8 +59,8 @@ def calling(calls: Sequence[tuple[str, dict[str, Any]]], requests: list[Any]) ->
 
 def answers(request: dict[str, Any]) -> list[dict[str, Any]]:
     """What the tools of a request answered."""
-    told = [message["content"] for message in request["messages"] if message["role"] == "tool"]
-    return [json.loads(text[text.index("{") :]) for text in told]
+    contents = [message["content"] for message in request["messages"] if message["role"] == "tool"]
+    return [json.loads(text[text.index("{") :]) for text in contents]
 
 
 def searches() -> list[Any]:
@@ -79,7 +83,7 @@ def test_the_tools_are_offered_where_the_setting_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "place", "holds"),
+    ("tool", "fields", "place", "holds"),
     [
         ("find_quote", {"text": "timeout to 30"}, "quotes", "I raised its timeout to 30 seconds."),
         (
@@ -92,10 +96,10 @@ def test_the_tools_are_offered_where_the_setting_says_so() -> None:
         ("recall_all", {}, "topics", "Which database"),
     ],
 )
-def test_a_tool_answers_and_tells_the_rounds(tool: str, given: dict[str, Any], place: str, holds: str) -> None:
+def test_a_tool_answers_and_tells_the_rounds(tool: str, fields: dict[str, Any], place: str, holds: str) -> None:
     """A reading tool answers with what was said and how many rounds are left."""
     requests: list[Any] = []
-    result = talk().run(calling([(tool, given)], requests), rounds_max=4)
+    result = talk().run(calling([(tool, fields)], requests), rounds_max=4)
     (answer,) = answers(requests[1])
     assert holds in json.dumps(answer[place])
     assert answer["total_available"] >= len(answer[place]) > 0
@@ -145,9 +149,9 @@ def test_what_was_recalled_is_not_found_again() -> None:
     """What a tool of the memory answered is told by none of them later, however well it fits."""
     live = talk()
     live.run(calling([("find_quote", {"text": "timeout to 30"})] * 2, []))
-    found = live.memory.find_quote("timeout to 30")
-    assert [quote.role for quote in found.quotes if quote.match == "exact"] == ["assistant"]
-    assert all("quotes" not in quote.excerpt for quote in found.quotes)
+    quotes = live.memory.find_quote("timeout to 30")
+    assert [quote.role for quote in quotes.quotes if quote.match == "exact"] == ["assistant"]
+    assert all("quotes" not in quote.excerpt for quote in quotes.quotes)
 
 
 def test_what_was_taken_back_is_not_told() -> None:
@@ -156,9 +160,9 @@ def test_what_was_taken_back_is_not_told() -> None:
     live.claim("The timeout is 30 minutes for zebras.", name="zebra")
     assert live.memory.find_quote("zebras").quotes
     vmstore.retract(STORES[-1], page="talk/zebra")
-    found = live.memory.find_quote("zebras")
-    assert (found.quotes, found.total_available) == ([], 0)
-    assert "taken back" in found.note
+    quotes = live.memory.find_quote("zebras")
+    assert (quotes.quotes, quotes.total_available) == ([], 0)
+    assert "taken back" in quotes.note
 
 
 def test_a_search_tells_how_many_there_are() -> None:
@@ -173,7 +177,7 @@ def test_a_search_tells_how_many_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "said"),
+    ("tool", "fields", "text"),
     [
         ("find_quote", {}, "find_quote: no text; give one like"),
         ("find_quote", {"text": " "}, "the query is empty"),
@@ -183,13 +187,13 @@ def test_a_search_tells_how_many_there_are() -> None:
         ("recall_all", {"tokens": "many"}, "tokens is no integer"),
     ],
 )
-def test_a_wrong_call_is_told_what_is_wrong(tool: str, given: dict[str, Any], said: str) -> None:
+def test_a_wrong_call_is_told_what_is_wrong(tool: str, fields: dict[str, Any], text: str) -> None:
     """A call that cannot be answered is told what is wrong with it, and the run goes on."""
     requests: list[Any] = []
-    result = talk().run(calling([(tool, given)], requests))
+    result = talk().run(calling([(tool, fields)], requests))
     (answer,) = answers(requests[1])
     assert answer["error"]["code"] == "bad_arguments"
-    assert said in answer["error"]["message"]
+    assert text in answer["error"]["message"]
     assert result.text == "Thirty seconds."
 
 
@@ -205,7 +209,7 @@ def test_what_recall_was_worth() -> None:
     live = talk()
     quote = live.memory.find_quote("raised its timeout to 30 seconds").quotes[0]
     live.memory.recall("database")
-    assert [(one.recaller, one.searches, one.used, one.helped) for one in live.memory.worth()] == [
+    assert [(worth.recaller, worth.searches, worth.used, worth.helped) for worth in live.memory.worth()] == [
         ("recall", 1, 0, 0),
         ("find_quote", 1, 0, 0),
     ]
@@ -223,13 +227,13 @@ def test_what_recall_was_worth() -> None:
         late.user("And?")
     late.pack()
     late.assistant(f"It was 30 seconds [ref: {quote.page}].")
-    assert [one.used for one in late.memory.worth()] == [0]
+    assert [item.used for item in late.memory.worth()] == [0]
 
 
 def test_days_are_those_of_the_session() -> None:
     """What was said late in the evening in Tokyo was said yesterday for a model there, and today by UTC."""
     late = NOW // DAY * DAY - 3_600_000_000  # 08:00 of that day in Tokyo, and 23:00 of the day before by UTC
-    found = {}
+    fields = {}
     for zone in ("UTC", "Asia/Tokyo"):
         store = vmstore.memory_store(clock=ManualClock(late + 2 * 3_600_000_000, 0))
         STORES.append(store)
@@ -238,9 +242,9 @@ def test_days_are_those_of_the_session() -> None:
         requests: list[Any] = []
         live.run(calling([("remember_when", {"preset": "today"})], requests))
         (answer,) = answers(requests[-1])
-        found[zone] = "timed out" in json.dumps(answer), live.memory.remember_when(preset="today").zone
+        fields[zone] = "timed out" in json.dumps(answer), live.memory.remember_when(preset="today").zone
         assert live.memory.remember_when(preset="today", zone="UTC").zone == "UTC"
-    assert found == {"UTC": (False, "UTC"), "Asia/Tokyo": (True, "Asia/Tokyo")}
+    assert fields == {"UTC": (False, "UTC"), "Asia/Tokyo": (True, "Asia/Tokyo")}
     with pytest.raises(InputError):
         live.configure(zone="Asia/Tokio")
     assert live.settings.zone == "Asia/Tokyo"

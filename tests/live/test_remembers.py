@@ -122,8 +122,8 @@ def test_the_model_finds_it_by_searching(store: vmstore.Store) -> None:
     session = later(store, prefetch=False)
     session.user("Hello.")
     assert not copies(session)
-    found = session._ranked("database billing", 5)[0]
-    assert copies(session) and found[0][0] in session.look(lambda runtime: list(runtime.spoken.origins.values()))
+    part = session._ranked("database billing", 5)[0]
+    assert copies(session) and part[0][0] in session.look(lambda runtime: list(runtime.spoken.origins.values()))
 
 
 def test_the_model_reads_no_page_of_another_user(store: vmstore.Store) -> None:

@@ -70,7 +70,7 @@ def test_what_is_empty_is_taken_back(store: Store) -> None:
 def test_what_is_taken_back_is_pinned_no_more(store: Store) -> None:
     """A page of tools that somebody pinned by hand too leaves when the tools are taken back, and no pin is on it."""
     session = store.session("s", **BUDGET)
-    pinned = session.look(lambda runtime: [page for page, held in runtime.state.here.items() if held.pinned])
+    pinned = session.look(lambda runtime: [page for page, item in runtime.state.here.items() if item.pinned])
     (tools,) = (f"p{page}" for page in pinned if session.content(f"p{page}").startswith(b"["))
     session.pin(tools)
     session = store.session("s", tools=[], **BUDGET)
@@ -111,8 +111,8 @@ def test_tools_of_a_run_replace_those_before(store: Store) -> None:
         return place
 
     session = store.session("s", **BUDGET)
-    said = {"choices": [{"message": {"role": "assistant", "content": "Hi."}}]}
-    session.run(lambda request: said, tools={"look": look})
+    fields = {"choices": [{"message": {"role": "assistant", "content": "Hi."}}]}
+    session.run(lambda request: fields, tools={"look": look})
     assert sent(session)[1] == ["look"]
-    session.run(lambda request: said)
+    session.run(lambda request: fields)
     assert sent(session)[1] == ["look"]

@@ -85,17 +85,17 @@ def test_a_value_is_never_in_a_prompt(store: Store, session: Live) -> None:
     with pytest.raises(RefusedError):
         session.pin(page)
     assert page not in session.pack().pages
-    told: list[str] = []
+    texts: list[str] = []
     asks = ['{"query": "zanzibar"}', '{"query": "zanzibar", "modality": "structured"}']
 
     def model(request: dict[str, Any]) -> dict[str, Any]:
-        told.append(json.dumps(request["messages"][-1]))
-        called = [{"name": "search_pages", "arguments": arguments} for arguments in asks[len(told) - 1 :][:1]]
+        texts.append(json.dumps(request["messages"][-1]))
+        called = [{"name": "search_pages", "arguments": arguments} for arguments in asks[len(texts) - 1 :][:1]]
         calls = [{"id": "c", "type": "function", "function": function} for function in called]
         return {"choices": [{"message": {"role": "assistant", "content": "No.", "tool_calls": calls}}]}
 
     session.run(model)
-    assert len(told) == 3 and f'"{page}"' not in "".join(told).replace("\\", "")
+    assert len(texts) == 3 and f'"{page}"' not in "".join(texts).replace("\\", "")
     sound(store, session)
 
 
@@ -154,9 +154,9 @@ def test_a_session_goes_back(store: Store, session: Live) -> None:
     page = session.page("p9")
     assert (page.tags, page.importance, page.pinned) == (session.page("p9", point).tags, 0.5, False)
     session.user("Which operator did we choose for the night train, what of the cabin and the harbour?")
-    said = sent(session)
-    assert "Heron" in said and "The cabin is booked." in said
-    assert "Comet it is" not in said and "cancelled" not in said and "is closed" not in said
+    other_sent = sent(session)
+    assert "Heron" in other_sent and "The cabin is booked." in other_sent
+    assert "Comet it is" not in other_sent and "cancelled" not in other_sent and "is closed" not in other_sent
     assert session.page_fault("cabin", by_model=True).content == b"The cabin is booked."
     assert session.keep("later", 1) != "later" and session.kept("later") == 1
     sound(store, session)
@@ -170,8 +170,10 @@ def test_links_are_as_they_were(store: Store, session: Live) -> None:
     session.link(claims[0], claims[2], "represents")
 
     def stand() -> tuple[object, ...]:
-        walked = [(one.source, one.kind, one.target) for claim in claims for one in session.sources(claim)]
-        sources = session.look(lambda runtime: {page: one for page, one in runtime.spoken.sources.items() if one})
+        walked = [(source.source, source.kind, source.target) for claim in claims for source in session.sources(claim)]
+        sources = session.look(
+            lambda runtime: {page: source for page, source in runtime.spoken.sources.items() if source}
+        )
         origins = session.look(lambda runtime: [page.origin for page in runtime.state.pages.values() if page.origin])
         rows = store.query("LINKS source, target, kind, valid_from, valid_to", session="s").to_dicts()
         return sorted(walked), sources, origins, sorted(map(str, rows))
@@ -350,6 +352,6 @@ def test_the_async_twin_goes_back() -> None:
             assert "Two." not in json.dumps((await fork.pack()).request)
             await session.rewind("one")
             assert "Two." not in json.dumps((await session.pack()).request)
-            assert [one.name for one in await session.checkpoints()] == ["one"]
+            assert [checkpoint.name for checkpoint in await session.checkpoints()] == ["one"]
 
     asyncio.run(go())

@@ -100,7 +100,7 @@ def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
             session.evict(page)
         session.user("Hello?")
         wished[depth] = [
-            page for page in made if any(one.event == "reference" for one in session.lineage.history(page))
+            page for page in made if any(event.event == "reference" for event in session.lineage.history(page))
         ]
         assert wished[depth] == made[len(made) - depth :]
         assert session.debug.check().ok
@@ -110,7 +110,7 @@ def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
 def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
     """What gives way is shown at `compress_level` first: reduced, an abstract or a line."""
     for level in (1, 2, 3):
-        told = {
+        fields = {
             **BUDGET,
             "l0_tokens_max": 2_000,
             "recall_share": 0.0,
@@ -118,7 +118,7 @@ def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
             "mark_soft": 0.7,
             "mark_hard": 0.85,
         }
-        session = store.live_session(f"s{level}", compress_level=level, **told)
+        session = store.live_session(f"s{level}", compress_level=level, **fields)
         shown: set[int] = set()
         for n in range(14):
             session.user(f"What of stop {n}?")

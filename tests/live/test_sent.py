@@ -20,8 +20,8 @@ def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch:
     """Where this code would write another request than was sent, in any respect, it gives none and says so."""
     right: Made = sent_request.request_of
 
-    def wrong(*told: Any) -> dict[str, Any]:
-        body = right(*told)
+    def wrong(*arguments: Any) -> dict[str, Any]:
+        body = right(*arguments)
         if change == "a word":
             body["messages"][-1] = {**body["messages"][-1], "content": "Is it?"}
         elif change == "a field":

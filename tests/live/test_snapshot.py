@@ -30,10 +30,10 @@ from vmstore.vm.policies.registry import SHIPPED, full_name
 NAME = "Zanzibar"
 
 
-def folded(one: Runtime) -> FoldedSession:
+def folded(each_runtime: Runtime) -> FoldedSession:
     """What a session is folded into now."""
-    one.current()
-    return FoldedSession(one.state, one.spoken, one.metrics, one.index)
+    each_runtime.current()
+    return FoldedSession(each_runtime.state, each_runtime.spoken, each_runtime.metrics, each_runtime.index)
 
 
 def files(path: Path) -> list[Path]:
@@ -41,9 +41,9 @@ def files(path: Path) -> list[Path]:
     return sorted((path / "default" / SNAPSHOTS).glob("*"))
 
 
-def lived(path: Path, policy: str = "default", **told: Any) -> None:
+def lived(path: Path, policy: str = "default", **fields: Any) -> None:
     """A session of some turns that decides, calls tools, forgets and remembers, in one process."""
-    with vmstore.open(path, **told) as store:
+    with vmstore.open(path, **fields) as store:
         session: Any = store.live_session("s", l0_tokens_max=4_000, policy=policy, system="You are brief.")
         for turn in range(5):
             session.user(f"Let's use {NAME}{turn} for the night train {turn}. " + "It is late and long. " * 60)
@@ -55,9 +55,9 @@ def lived(path: Path, policy: str = "default", **told: Any) -> None:
         session.page_fault(session.pages(role="tool")[0].page)
 
 
-def acts(path: Path, **told: Any) -> list[bytes]:
+def acts(path: Path, **fields: Any) -> list[bytes]:
     """Further acts in a new process, and the bodies of the commits they make."""
-    with vmstore.open(path, clock=ManualClock(START), ids=SeededIds(9), **told) as store:
+    with vmstore.open(path, clock=ManualClock(START), ids=SeededIds(9), **fields) as store:
         before = store.admin.log.ordinal
         session: Any = store.session("s")
         session.user("What did we decide for the night train 2?", at_us=1)
@@ -73,7 +73,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "EVERY", 1)
 
 
-@pytest.mark.parametrize("policy", [full_name(one) for one in SHIPPED])
+@pytest.mark.parametrize("policy", [full_name(policy) for policy in SHIPPED])
 def test_a_session_goes_on_from_its_snapshot_as_from_its_log(policy: str, tmp_path: Path, eager: None) -> None:
     """Under every policy a new process writes the same with a snapshot and without, and counts the same."""
     lived(tmp_path / "a", policy)
@@ -96,11 +96,11 @@ def test_a_snapshot_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPath
         assert kept.metrics.measures(kept.state) == again.metrics.measures(again.state)
         same = {"words": again.index, "metrics": again.metrics}  # these count acts that wrote nothing too
         assert pictured(kept._replace(**same)) == pictured(folded(again))
-        told = pictured(kept)
+        content = pictured(kept)
         fresh = Runtime(life.runtime._engine, life.runtime._lane)
         into = FoldedSession(fresh.state, fresh.spoken, fresh.metrics, fresh.index)
-        unfold(told, into)
-        assert pictured(into) == told
+        unfold(content, into)
+        assert pictured(into) == content
         with_snapshots = digest(life.store.admin.log)
         life.close()
     life = played(steps, tmp_path_factory.mktemp("b") / "s")
@@ -170,10 +170,10 @@ def test_a_snapshot_of_another_log_is_not_used(tmp_path: Path, eager: None) -> N
 def test_a_snapshot_of_other_code_is_not_used(tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What earlier code folded is folded again."""
     lived(tmp_path / "a")
-    one = snapshot.Snapshot(tmp_path / "a" / "default" / SNAPSHOTS, int(files(tmp_path / "a")[0].stem))
-    assert one.read(0) is not None
+    each_snapshot = snapshot.Snapshot(tmp_path / "a" / "default" / SNAPSHOTS, int(files(tmp_path / "a")[0].stem))
+    assert each_snapshot.read(0) is not None
     monkeypatch.setattr(snapshot, "_version", lambda: "other code")
-    assert one.read(0) is None
+    assert each_snapshot.read(0) is None
 
 
 def test_an_erasure_leaves_no_snapshot(tmp_path: Path, eager: None) -> None:
@@ -199,14 +199,14 @@ def test_what_is_of_no_known_class_is_not_kept() -> None:
     """An object of another class cannot be written, and none can be made of bytes that name one."""
     with pytest.raises(TypeError):
         codec.image({"a": Path()})
-    for told in (
+    for case in (
         ["object", "os.path", {}],
         ["word", "vmstore.vm.kernel.state.State", 1],
         ["named", "os", []],
         ["other"],
     ):
         with pytest.raises((ValueError, KeyError)):
-            codec.restored(told)
+            codec.restored(case)
 
 
 def held_by(kind: type) -> Iterator[tuple[str, type]]:
@@ -221,7 +221,7 @@ def held_by(kind: type) -> Iterator[tuple[str, type]]:
         if named is None or not (field or isinstance(target, ast.Attribute)):
             continue
         attribute = target.attr if isinstance(target, ast.Attribute) else ""
-        for name in (one.id for one in ast.walk(named) if isinstance(one, ast.Name)):
+        for name in (node.id for node in ast.walk(named) if isinstance(node, ast.Name)):
             value = getattr(module, name, None)
             if isinstance(value, type) and value.__module__.startswith("vmstore."):
                 yield attribute, value

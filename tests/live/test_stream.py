@@ -72,8 +72,8 @@ def logged(session: Live, model: Streaming) -> None:
         b"port = 5432",
         b'{"error": "FileNotFoundError: gone"}',
     ]
-    said = b"".join(session.content(page.page) for page in session.pages(role="assistant"))
-    assert b"I look it up. [ref: p4]" in said and b"Port 5432 [ref: p9]." in said
+    text = b"".join(session.content(page.page) for page in session.pages(role="assistant"))
+    assert b"I look it up. [ref: p4]" in text and b"Port 5432 [ref: p9]." in text
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -129,7 +129,7 @@ def test_the_log_of_a_stream_is_that_of_a_whole_answer() -> None:
         session, model = asked(), Streaming("chat")
         if whole:
             model._rounds = [[_whole(parts)] for parts in model._rounds]
-        session.run(lambda request, told=model, at_once=whole: next(told(request)) if at_once else told(request),
+        session.run(lambda request, act=model, at_once=whole: next(act(request)) if at_once else act(request),
                     tools={"read": read})  # fmt: skip
         sessions.append([(page.role, session.content(page.page)) for page in session.pages()])
     assert sessions[0] == sessions[1]
@@ -252,7 +252,7 @@ def test_a_model_that_raises_is_logged() -> None:
         session.run(breaks)
     for nonsense in (3.5, ["x"]):
         with pytest.raises(InputError):
-            session.run(lambda request, given=nonsense: given)
+            session.run(lambda request, arguments=nonsense: arguments)
     assert [call.status for call in session.calls()] == ["failed"] * 3
     assert session.wire.response(call=1).exception == "TimeoutError"
 

@@ -24,18 +24,18 @@ START = 1_795_301_701_000_000
 
 def opened(path: Path | None) -> Store:
     """A store whose clock and ids are made here."""
-    told: dict[str, Any] = {"clock": ManualClock(START), "ids": SeededIds(3)}
-    return vmstore.memory_store(**told) if path is None else vmstore.open(path, **told)
+    fields: dict[str, Any] = {"clock": ManualClock(START), "ids": SeededIds(3)}
+    return vmstore.memory_store(**fields) if path is None else vmstore.open(path, **fields)
 
 
 def acts(session: Any, turn: int) -> list[Any]:
     """What an agent's step comes to: an answer with three calls and their results, one of them long."""
     calls = [{"id": f"c{turn}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in "abc"]
-    told = [session.assistant({"role": "assistant", "content": "I look.", "tool_calls": calls}, at=START + turn)]
+    assistants = [session.assistant({"role": "assistant", "content": "I look.", "tool_calls": calls}, at=START + turn)]
     for n, call in enumerate(calls):
         text = f"Step {turn} of {n} is about trains. " * (1 + 60 * n)
-        told.append(session.tool(call["id"], text, at=START + turn))
-    return told
+        assistants.append(session.tool(call["id"], text, at=START + turn))
+    return assistants
 
 
 def bodies(store: Store) -> list[tuple[int, bytes]]:
@@ -152,7 +152,7 @@ def test_a_turn_is_one_threads_own() -> None:
             thread = threading.Thread(target=other)
             thread.start()
             thread.join()
-        assert [type(one) for one in refused] == [RefusedError]
+        assert [type(item) for item in refused] == [RefusedError]
         other()
         assert len(refused) == 1
 

@@ -31,14 +31,14 @@ def begun(store: vmstore.Store, **settings: Any) -> Live:
 def uses(live: Live) -> list[tuple[str, str, str]]:
     """Each page that was used, how, and the words that show it, in order."""
     live._ns.follow()
-    facts, found = SessionLog(live._ns.log, live._lane()), []
-    for told in facts.after(0):
-        for position, one in told.mutations:
-            if isinstance(one, Reference) and one.use != Use.SIGNAL:
-                assert one.evidence is not None
-                words = facts.cell(position, one.evidence).decode()
-                found.append((live.page(f"p{one.page}").hint or f"p{one.page}", Use(one.use).word, words))
-    return found
+    facts, rows = SessionLog(live._ns.log, live._lane()), []
+    for commit in facts.after(0):
+        for position, page in commit.mutations:
+            if isinstance(page, Reference) and page.use != Use.SIGNAL:
+                assert page.evidence is not None
+                words = facts.cell(position, page.evidence).decode()
+                rows.append((live.page(f"p{page.page}").hint or f"p{page.page}", Use(page.use).word, words))
+    return rows
 
 
 def called(live: Live, number: int, tool: str, arguments: str) -> None:
@@ -52,9 +52,9 @@ def test_words_that_come_back_are_a_quotation() -> None:
     with vmstore.memory_store() as store:
         live = begun(store)
         live.assistant(f"{RUN.upper()} so, yes. We use Postgres for the billing service.")
-        found = {page: (use, words) for page, use, words in uses(live)}
-        assert found.pop("claim_billing") == ("quote", "use postgres for the billing service")
-        ((use, words),) = found.values()
+        fields = {page: (use, words) for page, use, words in uses(live)}
+        assert fields.pop("claim_billing") == ("quote", "use postgres for the billing service")
+        ((use, words),) = fields.values()
         assert use == "quote" and words in RUN and len(words.split()) == 8
 
 
@@ -89,8 +89,8 @@ def test_a_page_is_told_once_an_answer() -> None:
     with vmstore.memory_store() as store:
         live = begun(store)
         live.assistant("We use Postgres for the billing service [ref: claim_billing]. " * 10)
-        told = [one for _, one in mutations(live)]
-        assert len([one for one in told if isinstance(one, Cite)]) == 1 and uses(live) == []
+        value = [mutation for _, mutation in mutations(live)]
+        assert len([item for item in value if isinstance(item, Cite)]) == 1 and uses(live) == []
 
 
 def test_nothing_is_used_that_no_call_was_sent() -> None:
@@ -149,16 +149,16 @@ def test_a_use_decides_nothing_and_counts() -> None:
         at = mutations(live)[-1][0]
         live.assistant(f"Order ORD-77123, as {RUN}.")
         after = live.stats()
-        told = [one for position, one in mutations(live) if position > at]
-        assert not any(isinstance(one, FaultIn | FaultDenied) for one in told)
-        assert any(isinstance(one, Reference) for one in told)
+        value = [mutation for position, mutation in mutations(live) if position > at]
+        assert not any(isinstance(item, FaultIn | FaultDenied) for item in value)
+        assert any(isinstance(item, Reference) for item in value)
         assert after.hits > before.hits and after.faults == before.faults and after.hit_rate == 1.0
         assert after.prefetch_hits == before.prefetch_hits + 1 and (after.effective or 0) > 0
 
 
 def test_another_process_reads_the_same(tmp_path: Path) -> None:
     """Opened again before the answer, a session tells the same uses as one that stayed open."""
-    told = []
+    other_uses = []
     for again in (False, True):
         path = tmp_path / str(again)
         with vmstore.open(path) as store:
@@ -169,9 +169,9 @@ def test_another_process_reads_the_same(tmp_path: Path) -> None:
             live = store.session("s")
             if again:
                 live.assistant(f"As {RUN}: ORD-77123.")
-            told.append(uses(live))
+            other_uses.append(uses(live))
             assert live.debug.check().ok and store.verify().ok
-    assert told[0] == told[1] != []
+    assert other_uses[0] == other_uses[1] != []
 
 
 @pytest.mark.parametrize("answer", ['{"a": 1e400}', "[" * 9_000, "\ud800 ORD-77123", "ORD-77123 " * 20_000])
@@ -190,7 +190,7 @@ def test_a_re_driven_answer_counts_at_its_own_call() -> None:
     """A use that is known before its call is packed is of the tokens that this call is sent, not of the one before."""
     with vmstore.memory_store() as store:
         first = [{"role": "user", "content": "Order ORD-77123, please."}]
-        store.record("s", {"model": "m", "messages": first}, _said("It is ORD-77123."))
+        store.record("s", {"model": "m", "messages": first}, _reply("It is ORD-77123."))
         live = store.admin.redrive("s", "again", l0_tokens_max=8_000)
         assert live.stats().references == 1
         assert live.stats().effective == pytest.approx(7 / live.context(call=1).tokens, rel=0.2)
@@ -198,7 +198,7 @@ def test_a_re_driven_answer_counts_at_its_own_call() -> None:
 
 def test_thrash_is_of_a_topic() -> None:
     """Pages of one topic that are missed one after another are thrash, those of many are none, by either count."""
-    found = []
+    items = []
     for words in (["turbine"] * 3, ["turbine", "pension", "orchard"]):
         with vmstore.memory_store() as store:
             live = store.live_session("s", l0_tokens_max=8_000, pinned_turns=0, recall_share=0.0)
@@ -206,13 +206,13 @@ def test_thrash_is_of_a_topic() -> None:
             for page in pages:
                 live.evict(page)
                 live.page_fault(page, by_model=True)
-            found.append(live.stats().thrash_now)
-            (told,) = store.query("METRICS value WHERE metric = 'thrash_now'", session="s").to_dicts()
-            assert told["value"] == live.stats().thrash_now == live.debug.replay().measures.thrash_now
-    assert found == [2.0, 0.0]
+            items.append(live.stats().thrash_now)
+            (row,) = store.query("METRICS value WHERE metric = 'thrash_now'", session="s").to_dicts()
+            assert row["value"] == live.stats().thrash_now == live.debug.replay().measures.thrash_now
+    assert items == [2.0, 0.0]
 
 
-def _said(text: str) -> dict[str, Any]:
+def _reply(text: str) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
 
 
@@ -241,20 +241,22 @@ def test_each_wish_says_its_signal() -> None:
         if FILE in live.pack().pages:
             live.evict(FILE)
         called(live, 1, "edit", f'{{"path": "{FILE}"}}')
-        told = {
-            Signal(one.signal) for _, one in mutations(live) if isinstance(one, Reference) and one.use == Use.SIGNAL
+        signals = {
+            Signal(mutation.signal)
+            for _, mutation in mutations(live)
+            if isinstance(mutation, Reference) and mutation.use == Use.SIGNAL
         }
-        assert told >= {Signal.CLAIM, Signal.TOOL, Signal.SUMMARY}
-        assert told & {Signal.NEIGHBOUR, Signal.NEXT} and told & {Signal.RECALL, Signal.TOPIC}
+        assert signals >= {Signal.CLAIM, Signal.TOOL, Signal.SUMMARY}
+        assert signals & {Signal.NEIGHBOUR, Signal.NEXT} and signals & {Signal.RECALL, Signal.TOPIC}
 
 
 def test_a_re_driven_page_says_what_it_is_about() -> None:
     """Its pages have the topics that they would have had, had they been said to the memory in the first place."""
     with vmstore.memory_store() as store:
-        said = "The turbine needs a new bearing before the turbine can start."
-        store.record("s", {"model": "m", "messages": [{"role": "user", "content": said}]}, _said("Fine."))
+        text = "The turbine needs a new bearing before the turbine can start."
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": text}]}, _reply("Fine."))
         live = store.live_session("own", l0_tokens_max=8_000)
-        (own,) = live.user(said)
+        (own,) = live.user(text)
         again = store.admin.redrive("s", "again", l0_tokens_max=8_000)
         (page,) = again.pages(role="user")
         assert page.tags == live.page(own).tags != [] and again.debug.check().ok

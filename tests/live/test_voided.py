@@ -18,9 +18,9 @@ SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 def read(request: dict[str, Any]) -> str:
     """A request in the order a provider reads it: tools, what instructs, messages, without what closes the last."""
-    said = next(key for key in ("messages", "contents", "input") if key in request)
-    rest = {key: value for key, value in request.items() if key not in ("tools", said)}
-    return json.dumps([request.get("tools"), rest, request[said]], ensure_ascii=False).rstrip('"]}')
+    text = next(key for key in ("messages", "contents", "input") if key in request)
+    rest = {key: value for key, value in request.items() if key not in ("tools", text)}
+    return json.dumps([request.get("tools"), rest, request[text]], ensure_ascii=False).rstrip('"]}')
 
 
 def lost(before: str, now: str) -> float:
@@ -45,15 +45,15 @@ def test_a_call_says_what_it_voids_of_the_request_before(shape: str) -> None:
     with vmstore.memory_store() as store:
         session = store.session("s", l0_tokens_max=2_600, shape=shape, system="You are brief.")
         requests = worked(session)
-        found = [call.invalidated for call in session.calls()]
+        row = [call.invalidated for call in session.calls()]
         right = [0.0, *(lost(before, now) for before, now in pairwise(requests))]
-        assert found[0] == 0 and any(found) and not all(found[1:])
-        for measured, counted in zip(found, right, strict=True):
-            assert abs(measured - counted) <= 2 + counted // 50, (found, right)
-        assert session.stats().invalidated == sum(found)
+        assert row[0] == 0 and any(row) and not all(row[1:])
+        for measured, counted in zip(row, right, strict=True):
+            assert abs(measured - counted) <= 2 + counted // 50, (row, right)
+        assert session.stats().invalidated == sum(row)
         recorded = session.replay()
-        assert recorded.measures.invalidated == sum(found)
-        assert store.query("CALLS sum(invalidated)").to_dicts() == [{"sum(invalidated)": sum(found)}]
+        assert recorded.measures.invalidated == sum(row)
+        assert store.query("CALLS sum(invalidated)").to_dicts() == [{"sum(invalidated)": sum(row)}]
         assert store.verify().ok and session.check().ok
 
 

@@ -20,10 +20,10 @@ from vmstore.vm.protocol.select import SAME_ORIGIN, SUMMARISED
 START = 1_795_301_701_000_000
 
 
-def live(**told: Any) -> Live:
+def live(**fields: Any) -> Live:
     """A session with room for all that is said in a test."""
     store = vmstore.memory_store(clock=ManualClock(START), ids=SeededIds(3))
-    return store.session("s", **{"l0_tokens_max": 20_000, "system": "Be brief.", "rules": "passive", **told})
+    return store.session("s", **{"l0_tokens_max": 20_000, "system": "Be brief.", "rules": "passive", **fields})
 
 
 def talk(session: Live, turns: int, words: int = 60) -> list[str]:
@@ -59,7 +59,7 @@ def test_the_last_turns_are_sent_as_they_were_said() -> None:
     packed = session.pack(window_tokens_max=660)
     assert packed.tokens <= 660
     assert set(asked[-3:]) <= set(packed.pages) and not set(asked[:4]) & set(packed.pages)
-    assert {one.why for one in packed.left} == {NO_ROOM} and {one.name for one in packed.left} >= set(asked[:4])
+    assert {item.why for item in packed.left} == {NO_ROOM} and {item.name for item in packed.left} >= set(asked[:4])
     assert (session.stats().l0_tokens, session.settings.l0_tokens_max) == (used, budget)
     assert session.lineage.history(asked[0])[-1].event != "evict"
     same_as_read(session, packed)
@@ -75,7 +75,7 @@ def test_a_page_falls_back_a_level_before_it_is_left_out() -> None:
     whole = session.pack()
     assert whole.lowered == ()
     packed = session.pack(window_tokens_max=350)
-    assert [(one.name, one.level_before, one.level) for one in packed.lowered] == [(long, 0, 2)]
+    assert [(page.name, page.level_before, page.level) for page in packed.lowered] == [(long, 0, 2)]
     same_as_read(session, packed)
 
 
@@ -104,9 +104,9 @@ def test_an_older_segment_is_its_one_summary() -> None:
     session.page_fault(asked[0], 0)
     packed = session.pack(window_tokens_max=420)
     assert summary in [f"p{number(session, name)}" for name in packed.pages] and later[-1] in packed.pages
-    first, said, *_ = (message["content"] for message in packed.request["messages"])
+    first, content, *_ = (message["content"] for message in packed.request["messages"])
     assert first == "Be brief."
-    assert 'S (summary_1): "They counted the cranes."' in said and said.startswith("<VM:CONTEXT>")
+    assert 'S (summary_1): "They counted the cranes."' in content and content.startswith("<VM:CONTEXT>")
     same_as_read(session, packed)
 
 
@@ -119,9 +119,9 @@ def test_what_is_left_out_stands_in_the_manifest() -> None:
     asked = talk(session, 8)
     packed = session.pack(window_tokens_max=400)
     listed = {entry["page_id"] for entry in packed.manifest["available_pages"]}
-    assert {one.name for one in packed.left} <= listed
-    found = session.page_fault(asked[0], by_model=True)
-    assert found.granted and found.content == session.content(asked[0])
+    assert {item.name for item in packed.left} <= listed
+    answer = session.page_fault(asked[0], by_model=True)
+    assert answer.granted and answer.content == session.content(asked[0])
 
 
 # ---- media
@@ -132,7 +132,7 @@ def test_a_picture_is_told_by_its_caption_once_its_turn_is_over() -> None:
     session = live()
     session.user("Here.")
     name = session.attach(picture(300), "image/png", name="harbour.png", words="The harbour from above.")
-    (page,) = (one.page for one in session.pages(type="artifact"))
+    (page,) = (page.page for page in session.pages(type="artifact"))
     first = session.pack()
     assert _pictures(first) == 1 and first.lowered == ()
     session.assistant("I see.")
@@ -174,31 +174,31 @@ def test_a_thumbnail_makes_room() -> None:
 def test_a_page_and_its_stand_in_are_not_both_sent(kind: LinkKind) -> None:
     """Of a page and one that was written to stand for it one is sent: the page in its turn, then the stand-in."""
     session = live()
-    (said,) = session.user("A very long story. " * 40)
+    (value,) = session.user("A very long story. " * 40)
     written = session.claim("It was about the sea.", name="story")
-    ends = (number(session, written), number(session, said))
+    ends = (number(session, written), number(session, value))
     with session.batch() as batch:
         batch.add(Link(*(ends if kind is LinkKind.REPRESENTS else ends[::-1]), kind))
     first = session.pack()
-    assert said in first.pages and [(one.name, one.why, one.instead) for one in first.left] == [
-        ("story", SAME_ORIGIN, said)
+    assert value in first.pages and [(page.name, page.why, page.instead) for page in first.left] == [
+        ("story", SAME_ORIGIN, value)
     ]
     session.assistant("Yes.")
     session.user("Go on.")
     second = session.pack()
-    assert "story" in second.pages and [(one.name, one.instead) for one in second.left] == [(said, "story")]
+    assert "story" in second.pages and [(page.name, page.instead) for page in second.left] == [(value, "story")]
     same_as_read(session, second)
 
 
 def test_an_older_log_keeps_what_it_said() -> None:
     """Where a log's first settings know nothing of the rules, its calls were sent all of L0, and are so in a replay."""
     session = live(conversation=False)
-    (said,) = session.user("A very long story. " * 40)
+    (value,) = session.user("A very long story. " * 40)
     written = session.claim("It was about the sea.", name="story")
     with session.batch() as batch:
-        batch.add(Link(number(session, written), number(session, said), LinkKind.REPRESENTS))
+        batch.add(Link(number(session, written), number(session, value), LinkKind.REPRESENTS))
     packed = session.pack()
-    assert {said, "story"} <= set(packed.pages) and packed.left == ()
+    assert {value, "story"} <= set(packed.pages) and packed.left == ()
     same_as_read(session, packed)
 
 
@@ -210,12 +210,12 @@ def test_thinking_is_not_sent_back() -> None:
     session = live()
     session.user("Which one?")
     session.pack()
-    thought, said = session.assistant(
+    thought, value = session.assistant(
         {"role": "assistant", "content": "The first.", "reasoning_content": "We decided to use the second for ships."}
     )
     session.user("Good.")
     packed = session.pack()
-    assert said in packed.pages and thought not in packed.pages and "second" not in str(packed.messages().request)
+    assert value in packed.pages and thought not in packed.pages and "second" not in str(packed.messages().request)
     assert session.content(thought).startswith(b"We decided")
     assert session.pages(type="claim") == [] and session.stats().evictions == 0
     assert session.lineage.history(thought)[-1].detail == "thought"
@@ -248,13 +248,13 @@ def test_any_providers_thoughts_are_known(content: list[Any]) -> None:
 def test_a_leaf_says_what_its_page_is() -> None:
     """The plan is known as the task, a claim by what it came from, and neither may be taken for talk."""
     session = live()
-    (said,) = session.user("We sail at noon.")
-    session.claim("They sail at noon.", name="sailing", sources=[said])
+    (value,) = session.user("We sail at noon.")
+    session.claim("They sail at noon.", name="sailing", sources=[value])
     (plan,) = session.user("The plan: sail.")
     session.pin(plan, plan=True)
     packed = session.pack()
     pages = {page.page_id: page for page in packed.abi.pages}
-    assert pages["sailing"].provenance == (said,) and not pages[plan].can_evict
+    assert pages["sailing"].provenance == (value,) and not pages[plan].can_evict
     tight = session.pack(window_tokens_max=packed.tokens - 3)
     assert plan in tight.pages
 
@@ -269,9 +269,9 @@ def test_why_a_page_is_not_in_a_window() -> None:
     session.pack(window_tokens_max=None)
     (out, *_) = store.query(f"WHY NOT {asked[0]} IN CONTEXT AT CALL 2").to_dicts()
     assert out["event"] == "out" and "it is in L0, and a window of 400 tokens left it out" in out["reason"]
-    told = store.query(f"WHY {asked[0]} IN CONTEXT AT CALL 3").to_dicts()
-    assert any("no window left it out any more" in row["reason"] for row in told)
-    assert not any("does not say why" in row["reason"] for row in told)
+    rows = store.query(f"WHY {asked[0]} IN CONTEXT AT CALL 3").to_dicts()
+    assert any("no window left it out any more" in row["reason"] for row in rows)
+    assert not any("does not say why" in row["reason"] for row in rows)
 
 
 def test_a_window_too_small_is_refused() -> None:
@@ -329,5 +329,5 @@ def test_a_segment_is_not_sent_beside_its_summary() -> None:
     for _ in range(4):
         talk(session, 1, words=5)
     packed = session.pack(window_tokens_max=320)
-    left = {one.name: one.why for one in packed.left}
+    left = {page.name: page.why for page in packed.left}
     assert all(left[page] == SUMMARISED for page in asked if page in left) and set(asked) & set(left)

@@ -37,24 +37,24 @@ class There:
 
 
 @given(st.lists(st.tuples(SEALED | st.just(ERASED), st.booleans()), min_size=1, max_size=40))
-def test_every_cell_is_what_it_was(told: list[tuple[Cell, bool]]) -> None:
+def test_every_cell_is_what_it_was(sealed: list[tuple[Cell, bool]]) -> None:
     """Whichever cells are kept, each reads as it was, and the archive is asked for the others alone."""
-    cells = [cell for cell, _ in told]
+    cells = [cell for cell, _ in sealed]
     there = There(cells)
-    frame = archived(100, ArchivedRun(UID, 1), [cell if here or cell.erased else None for cell, here in told])
+    frame = archived(100, ArchivedRun(UID, 1), [cell if here or cell.erased else None for cell, here in sealed])
     assert (frame.form, place_of(frame)) == (ARCHIVED, ArchivedRun(UID, 1))
     assert dict(opened_there(frame, range(100, 100 + len(cells)), there)) == dict(enumerate(cells, 100))
-    assert there.asked == [at for at, (cell, here) in enumerate(told, 1) if not here and not cell.erased]
+    assert there.asked == [at for at, (cell, here) in enumerate(sealed, 1) if not here and not cell.erased]
     near = dict(opened_there(frame, range(100, 100 + len(cells)), None))
-    assert set(near) == {at for at, (cell, here) in enumerate(told, 100) if here or cell.erased}
+    assert set(near) == {at for at, (cell, here) in enumerate(sealed, 100) if here or cell.erased}
 
 
 def test_destroyed_cells_are_not_asked_for() -> None:
     """Cells destroyed in a frame, kept or away, read as destroyed without their archive; no byte of them is left."""
     frame = archived(1, ArchivedRun(UID, 1), [cell if n % 2 else None for n, cell in enumerate(CELLS)])
     less, there = without(frame, [4, 5]), There(CELLS)
-    found = dict(opened_there(less, range(1, 21), there))
-    assert found == {n: ERASED if n in (4, 5) else cell for n, cell in enumerate(CELLS, 1)}
+    fields = dict(opened_there(less, range(1, 21), there))
+    assert fields == {n: ERASED if n in (4, 5) else cell for n, cell in enumerate(CELLS, 1)}
     assert 5 not in there.asked and CELLS[3].salt not in less.salts and CELLS[3].salt in frame.salts
     assert without(less, [4]) == less
 
@@ -70,11 +70,11 @@ def test_a_damaged_row_gives_damaged_cells(field: str) -> None:
 
 def test_neighbours_become_one() -> None:
     """Frames in a row in one archive become one; those of another, out of row, or between which others lie, do not."""
-    one, two = archived(1, ArchivedRun(UID, 7), [None, CELLS[1]]), archived(3, ArchivedRun(UID, 9), [None])
-    assert list(joined([one, two])) == [archived(1, ArchivedRun(UID, 7), [None, CELLS[1], None])]
+    first, two = archived(1, ArchivedRun(UID, 7), [None, CELLS[1]]), archived(3, ArchivedRun(UID, 9), [None])
+    assert list(joined([first, two])) == [archived(1, ArchivedRun(UID, 7), [None, CELLS[1], None])]
     gap, other = archived(4, ArchivedRun(UID, 99), [None]), archived(3, ArchivedRun(bytes(16), 9), [None])
     between = raw(3, CELLS[:1])
-    for frames in ([one, gap], [one, other], [one, between, archived(4, ArchivedRun(UID, 9), [None])]):
+    for frames in ([first, gap], [first, other], [first, between, archived(4, ArchivedRun(UID, 9), [None])]):
         assert list(joined(frames)) == frames
     long = [archived(n, ArchivedRun(UID, n), [Cell(b"s" * 16, b"x" * FRAME_BYTES_MAX)]) for n in (1, 2)]
     assert list(joined(long)) == long
@@ -90,12 +90,12 @@ def test_dense_frames_hold_everything() -> None:
     cells = [*CELLS, Cell(b"l" * 16, b"long" * 500_000), ERASED, Cell(b"e" * 16, b"")]
     frames = list(densely(1, cells))
     assert len(frames) == 3 and sum(frame.cells for frame in frames) == len(cells)
-    found = [
+    actual_cells = [
         cell
         for frame in frames
         for _, cell in opened(frame, range(frame.first, frame.after), lambda _: None, dense=True)
     ]
-    assert found == cells
+    assert actual_cells == cells
     frame: Frame = frames[1]
     content = bytearray(frame.content)
     content[len(content) // 2] ^= 1

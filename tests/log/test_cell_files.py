@@ -34,7 +34,7 @@ def commits(*contents: bytes) -> list[Commit]:
     return chain([CommitSpec(contents=contents)])
 
 
-def found(log: SqliteLog) -> list[Path]:
+def cell_files(log: SqliteLog) -> list[Path]:
     """Every file of a long cell."""
     return sorted(path for path in log.files.folder.glob("*/*"))
 
@@ -44,8 +44,8 @@ def test_a_long_cell_has_a_file(log: SqliteLog) -> None:
     made = commits(b"x" * (FILE_BYTES_MIN - 1), LONG, b"short")
     log.append(made, 0, 0)
     name = made[0].commitment(1).hex()
-    assert found(log) == [log.files.folder / name[:2] / name]
-    assert found(log)[0].read_bytes() == LONG
+    assert cell_files(log) == [log.files.folder / name[:2] / name]
+    assert cell_files(log)[0].read_bytes() == LONG
     assert log.cells([1, 2, 3]) == dict(enumerate(made[0].cells, 1))
 
 
@@ -83,7 +83,7 @@ def test_a_missing_or_changed_file_is_noticed(log: SqliteLog) -> None:
     """A long cell whose file is gone is missing, and one whose file was changed matches no commitment."""
     made = commits(LONG)
     log.append(made, 0, 0)
-    path = found(log)[0]
+    path = cell_files(log)[0]
     path.write_bytes(LONG[:-1] + b"!")
     assert not log.cells([1])[1].keeps(made[0].commitment(0))
     path.unlink()
@@ -108,7 +108,7 @@ def test_a_cell_is_read_in_pieces(log: SqliteLog) -> None:
 def test_a_file_that_cannot_be_read_is_named(log: SqliteLog) -> None:
     """Where a file is there and the disk does not give it, the error names it."""
     log.append(commits(LONG), 0, 0)
-    path = found(log)[0]
+    path = cell_files(log)[0]
     path.unlink()
     path.mkdir()
     with pytest.raises(StoreError, match=rf"{path.name} cannot be read"):
@@ -130,7 +130,7 @@ def test_what_a_crash_left_is_swept(log: SqliteLog) -> None:
     assert log.sweep(0) == [] and all(path.exists() for path in strays)
     swept = log.sweep(LATER)
     assert {(stray.path, stray.size) for stray in swept} == {(log.files.path(b"\xab" * 32), 11), (half, 4)}
-    assert found(log) == [log.files.path(made[0].commitment(0))]
+    assert cell_files(log) == [log.files.path(made[0].commitment(0))]
     assert log.sweep(LATER) == []
 
 

@@ -27,9 +27,9 @@ TEXTS = [b"all work and no play %d makes frames %d " % (n, n * n) * (n % 7 * 10 
 
 def fill(log: SqliteLog, count: int) -> None:
     """Appends commits of a cell each to a session of their own."""
-    told = [CommitSpec(contents=(TEXTS[n % 300],)) for n in range(count)]
+    commits = [CommitSpec(contents=(TEXTS[n % 300],)) for n in range(count)]
     previous, position, key, after = genesis(b"fill %d" % log.ordinal), 0, 0, 0
-    for commit in chain(told, previous):
+    for commit in chain(commits, previous):
         stored = log.append([commit], key, position, after=after)[0]
         key, position, after = stored.session, stored.last, stored.ordinal
 
@@ -60,11 +60,11 @@ def forms(log: SqliteLog) -> list[int]:
 def test_cells_are_what_they_were(log: SqliteLog) -> None:
     """Packed, every commit and cell reads the same, in far fewer rows of about 64 KiB and less room."""
     commits, cells = log.tail(0, 999), log.cells(range(999))
-    found = log.compact()
+    report = log.compact()
     assert (log.tail(0, 999), log.cells(range(999))) == (commits, cells)
-    assert (found.frames_before, found.frames_after) == (300, len(forms(log))) and set(forms(log)) == {ZSTD}
-    assert found.frames_after <= sum(map(len, TEXTS)) / FRAME_BYTES_MAX * 2
-    assert found.bytes_after * 3 < found.bytes_before
+    assert (report.frames_before, report.frames_after) == (300, len(forms(log))) and set(forms(log)) == {ZSTD}
+    assert report.frames_after <= sum(map(len, TEXTS)) / FRAME_BYTES_MAX * 2
+    assert report.bytes_after * 3 < report.bytes_before
     fill(log, 1)
     assert (log.last_cell, forms(log)[-1]) == (301, RAW)
 
@@ -110,12 +110,12 @@ def test_packing_goes_as_many_steps_as_it_is_told(log: SqliteLog, monkeypatch: p
     """Each step takes the next frames and packs them; what no step came to is as it was, and none does nothing."""
     monkeypatch.setattr(compaction, "STEP_BYTES", 1)  # a step then is one reading of 64 frames
     assert pack(log.file, log._hold, steps=0) == CompactionResult() and set(forms(log)) == {RAW}
-    cells, told = log.cells(range(999)), list[tuple[int, int]]()
-    done = pack(log.file, log._hold, 100, steps=2, progress=lambda *way: told.append(way))
-    assert (done.frames_before, told) == (128, [(164, 300), (228, 300)])
-    found = forms(log)
-    assert found[:99] == [RAW] * 99 and found[-73:] == [RAW] * 73
-    assert set(found[99:-73]) == {ZSTD} and len(found[99:-73]) == done.frames_after
+    cells, items = log.cells(range(999)), list[tuple[int, int]]()
+    done = pack(log.file, log._hold, 100, steps=2, progress=lambda *way: items.append(way))
+    assert (done.frames_before, items) == (128, [(164, 300), (228, 300)])
+    actual_forms = forms(log)
+    assert actual_forms[:99] == [RAW] * 99 and actual_forms[-73:] == [RAW] * 73
+    assert set(actual_forms[99:-73]) == {ZSTD} and len(actual_forms[99:-73]) == done.frames_after
     assert log.cells(range(999)) == cells
     rest = log.compact()
     assert rest.frames_before == 99 + 73 + done.frames_after and set(forms(log)) == {ZSTD}
@@ -170,9 +170,9 @@ def test_frames_that_change_meanwhile_are_read_again(log: SqliteLog, monkeypatch
 
     monkeypatch.setattr(compaction, "packed_again", meddle)
     log.compact()
-    found = log.cells(range(999))
-    assert found[9].salt == bytes.fromhex("00112233445566778899aabbccddeeff") and len(times) > 1
-    assert {n: c for n, c in found.items() if n != 9} == {n: c for n, c in expected.items() if n != 9}
+    cells = log.cells(range(999))
+    assert cells[9].salt == bytes.fromhex("00112233445566778899aabbccddeeff") and len(times) > 1
+    assert {n: c for n, c in cells.items() if n != 9} == {n: c for n, c in expected.items() if n != 9}
 
 
 def test_a_failing_disk_leaves_old_frames_or_new(path: Path) -> None:
@@ -202,21 +202,21 @@ def test_a_failing_disk_leaves_old_frames_or_new(path: Path) -> None:
 
 def test_a_packing_that_breaks_off_leaves_the_old_frames(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error while frames are replaced rolls back; how far packing came is told as it goes."""
-    expected, told = log.cells(range(999)), list[tuple[int, int]]()
+    expected, rows = log.cells(range(999)), list[tuple[int, int]]()
     monkeypatch.setattr(compaction, "packed_again", lambda frames: [old[0], *old] if (old := [*frames]) else [])
     with pytest.raises(CorruptError):
         log.compact()
     assert log.cells(range(999)) == expected and set(forms(log)) == {RAW}
     monkeypatch.undo()
-    log.compact(lambda done, total: told.append((done, total)))
-    assert told[-1] == (300, 300) and told == sorted(told)
+    log.compact(lambda done, total: rows.append((done, total)))
+    assert rows[-1] == (300, 300) and rows == sorted(rows)
 
 
 def test_a_killed_packing_loses_nothing(log: SqliteLog, path: Path) -> None:
     """Killed at any moment, a process that packs and writes leaves every cell readable."""
     expected = log.cells(range(301))
     for number in range(8):
-        told, tell = os.pipe()
+        value, tell = os.pipe()
 
         def work(tell: int = tell) -> None:
             mine = SqliteLog(path)
@@ -226,11 +226,11 @@ def test_a_killed_packing_loses_nothing(log: SqliteLog, path: Path) -> None:
                 mine.compact()
 
         child = start(work)
-        os.read(told, 1)
+        os.read(value, 1)
         time.sleep(0.01 * number)
         kill(child)
-        found = log.cells(range(301))
-        assert found == expected
+        cells = log.cells(range(301))
+        assert cells == expected
     commits = log.tail(0, 9_999)
     assert len(log.cells(range(1, 9_999))) == sum(c.cell_count for c in commits)
 
@@ -281,7 +281,7 @@ def test_a_short_tail_is_not_packed(log: SqliteLog) -> None:
 def test_a_failing_background_harms_nobody(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packing that fails in the background is left for another time."""
 
-    def failing(*told: object, **more: object) -> None:
+    def failing(*arguments: object, **more: object) -> None:
         raise StoreError("no room")
 
     monkeypatch.undo()
@@ -296,10 +296,10 @@ def test_closing_waits_for_the_background(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(sqlite, "TIDY_WRITES", DUE_FRAMES)
     begun, right = threading.Event(), sqlite.pack
 
-    def slow(*told: object, **more: object) -> object:
+    def slow(*arguments: object, **more: object) -> object:
         begun.set()
         time.sleep(0.05)
-        return right(*told, **more)  # type: ignore[arg-type]
+        return right(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sqlite, "pack", slow)
     SqliteLog.create(tmp_path / "log.sqlite")

@@ -80,14 +80,14 @@ class TestEncryptedLog(LogContract):
 
 def test_nothing_of_a_content_lies_in_a_file(tmp_path: Path) -> None:
     """Contents, long and short, raw and packed, and their salts are in no file, and are in those of a plain log."""
-    told = chain([CommitSpec(contents=(b"ann", b"a word that stands out", b"long and plain " * 9000))])
-    salt = told[0].cells[1].salt
+    commits = chain([CommitSpec(contents=(b"ann", b"a word that stands out", b"long and plain " * 9000))])
+    salt = commits[0].cells[1].salt
     plain, secret = tmp_path / "plain", tmp_path / "secret"
     for folder in (plain, secret):
         folder.mkdir()
     SqliteLog.create(plain / "log.sqlite")
     for folder, log in ((plain, SqliteLog(plain / "log.sqlite")), (secret, opened(secret))):
-        log.append(told, 0, 0)
+        log.append(commits, 0, 0)
         for word in (b"a word that stands out", b"long and plain", salt):
             assert (word in everything(folder)) == (folder == plain)
         log.compact()
@@ -146,13 +146,13 @@ def test_a_dropped_key_destroys_its_cells_alone(tmp_path: Path) -> None:
         wrote(log, subject, b"short", subject * 30_000)
     cells = other.cells(range(1, 7))
     assert log.vault.keyring.drop(log.vault.keyring.name(b"ann"))  # type: ignore[attr-defined]
-    for one in (log, other):
-        assert one.cells(range(1, 7)) == {**cells, 1: ERASED, 2: ERASED, 3: ERASED}
+    for case in (log, other):
+        assert case.cells(range(1, 7)) == {**cells, 1: ERASED, 2: ERASED, 3: ERASED}
     assert log.cells([5])[5].content == b"short"
     log.compact()
     assert log.cells(range(1, 7)) == {**cells, 1: ERASED, 2: ERASED, 3: ERASED}
-    for one in (log, other):
-        one.close()
+    for case in (log, other):
+        case.close()
 
 
 def test_nothing_is_written_under_a_key_that_another_handle_dropped(tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ def test_nothing_is_written_under_a_key_that_another_handle_dropped(tmp_path: Pa
     other.vault.keyring.drop(other.vault.keyring.name(b"ann"))  # type: ignore[attr-defined]
     log.append(chain([CommitSpec(contents=(b"after", b"y" * 70_000))], ann.hash, 1), 1, 1)
     again = wrote(other, b"ann", b"back")
-    for one in (log, other):
-        assert {n: cell.content[:6] for n, cell in one.cells(range(9)).items()} == {
+    for case in (log, other):
+        assert {n: cell.content[:6] for n, cell in case.cells(range(9)).items()} == {
             1: b"", 2: b"", 3: b"after", 4: b"yyyyyy", 5: b"ann", 6: b"back",
         }  # fmt: skip
-        one.close()
+        case.close()
     assert again.cell == 5
     assert len({name for (name,) in rows(tmp_path, "SELECT substr(salts, 1, 16) FROM frames")}) == 2
 
@@ -200,8 +200,8 @@ def test_a_dropped_key_is_in_no_file(tmp_path: Path) -> None:
     db.close()
     assert wrapped in everything(tmp_path)
     assert ring.drop(name) and not ring.drop(name)
-    held = everything(tmp_path)
-    assert ring.key(name) == DROPPED and not any(wrapped[at : at + 12] in held for at in range(len(wrapped) - 12))
+    content = everything(tmp_path)
+    assert ring.key(name) == DROPPED and not any(wrapped[at : at + 12] in content for at in range(len(wrapped) - 12))
     ring.close()
 
 
@@ -210,18 +210,18 @@ def test_a_dropped_key_is_in_no_file(tmp_path: Path) -> None:
 
 def together(*works: Callable[[], object]) -> list[object]:
     """What pieces of work give that begin at the same moment."""
-    ready, found = threading.Barrier(len(works)), list[object]()
+    ready, actual_works = threading.Barrier(len(works)), list[object]()
 
     def start(work: Callable[[], object]) -> None:
         ready.wait()
-        found.append(work())
+        actual_works.append(work())
 
     threads = [threading.Thread(target=start, args=(work,)) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return actual_works
 
 
 def first_key(ring: Keyring, subject: bytes) -> bytes | None:
@@ -261,8 +261,8 @@ def test_of_two_new_keys_the_first_one_stays(tmp_path: Path) -> None:
     name = ring.name(b"ann")
     key.first = lambda: other.in_use(name)
     assert ring.in_use(name) == name and ring.key(name) == other.key(name) != None  # noqa: E711
-    for one in (ring, other):
-        one.close()
+    for case in (ring, other):
+        case.close()
 
 
 def flip(sound: bytes, at: int) -> bytes:
@@ -297,8 +297,8 @@ def test_a_damaged_file_gives_no_content(tmp_path: Path) -> None:
     first = log.append(chain([CommitSpec(contents=(b"z" * 70_000,))]), 0, 0)[0]
     file = log.files.path(first.commitment(0))
     sound = file.read_bytes()
-    for held in (*(flip(sound, at) for at in (0, 20, 40, 70_000)), sound[:30], b""):
-        file.write_bytes(held)
+    for case in (*(flip(sound, at) for at in (0, 20, 40, 70_000)), sound[:30], b""):
+        file.write_bytes(case)
         assert not log.cells([1])[1].keeps(first.commitment(0))
     log.close()
 
@@ -306,11 +306,11 @@ def test_a_damaged_file_gives_no_content(tmp_path: Path) -> None:
 def test_a_plain_frame_is_no_frame_of_an_encrypted_log(tmp_path: Path) -> None:
     """A row that somebody put there unencrypted gives damaged cells, so nothing plain goes unnoticed."""
     log = opened(tmp_path)
-    told = chain([CommitSpec(contents=(b"ann",))])
-    log.append(told, 0, 0)
+    commits = chain([CommitSpec(contents=(b"ann",))])
+    log.append(commits, 0, 0)
     log.close()
     db = apsw.Connection(str(tmp_path / "log.sqlite"))
-    cell = told[0].cells[0]
+    cell = commits[0].cells[0]
     db.execute("UPDATE frames SET form = 0, salts = ?, content = ?", (cell.salt, cell.content))
     db.close()
     log = opened(tmp_path)

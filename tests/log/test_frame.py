@@ -35,7 +35,7 @@ def cells(contents: list[bytes]) -> list[Cell]:
     return [Cell(hashlib.sha256(b"%d" % n).digest()[:16], content) for n, content in enumerate(contents)]
 
 
-def held(frames: list[Frame], files: dict[bytes, bytes]) -> dict[int, Cell | None]:
+def cells_of(frames: list[Frame], files: dict[bytes, bytes]) -> dict[int, Cell | None]:
     """Every cell of frames."""
     return {n: cell for f in frames for n, cell in opened(f, range(f.first, f.after), files.get)}
 
@@ -47,7 +47,7 @@ def test_cells_come_back(contents: list[bytes], dense: bool, first: int) -> None
     files = {cell.commitment: cell.content for cell in made if len(cell.content) >= FILE_BYTES_MIN}
     frames = list(cut(first, made, dense=dense))
     assert [f.first for f in frames] + [first + len(made)] == [first, *(f.after for f in frames)]
-    assert held(frames, files) == dict(enumerate(made, first))
+    assert cells_of(frames, files) == dict(enumerate(made, first))
     assert sum(f.cells for f in frames if f.form == FILES) == len([c for c in contents if len(c) >= FILE_BYTES_MIN])
 
 
@@ -73,15 +73,15 @@ def test_an_erased_cell_says_so() -> None:
     """A cell that was destroyed comes back as ERASED in every form, and its neighbours as they were."""
     made = [*cells([b"before " * 20]), ERASED, *cells([b"after " * 20])]
     for frame in (raw(1, made), packed(raw(1, made))):
-        found = held([frame], {})
-        assert found == {1: made[0], 2: ERASED, 3: made[2]}
-        assert [cell.erased for cell in found.values() if cell is not None] == [False, True, False]
+        actual_cells = cells_of([frame], {})
+        assert actual_cells == {1: made[0], 2: ERASED, 3: made[2]}
+        assert [cell.erased for cell in actual_cells.values() if cell is not None] == [False, True, False]
     files = {cell.commitment: cell.content for cell in (made[0], made[2])}
     in_files = raw(1, made)._replace(form=FILES, content=made[0].commitment + bytes(32) + made[2].commitment)
     assert made[0].content != made[2].content
-    assert held([in_files], files) == {1: made[0], 2: ERASED, 3: made[2]}
+    assert cells_of([in_files], files) == {1: made[0], 2: ERASED, 3: made[2]}
     cut_short = in_files._replace(content=in_files.content[:-1])
-    assert held([cut_short], files) == {1: DAMAGED, 2: ERASED, 3: DAMAGED}
+    assert cells_of([cut_short], files) == {1: DAMAGED, 2: ERASED, 3: DAMAGED}
 
 
 def test_only_a_cell_in_a_file_has_a_place() -> None:
@@ -132,7 +132,7 @@ def test_a_file_that_is_gone_is_no_cell() -> None:
     """A cell whose file is not there is left out, rather than answered empty."""
     made = cells([b"x" * FILE_BYTES_MIN])
     frame = next(cut(1, made, dense=False))
-    assert held([frame], {}) == {1: None}
+    assert cells_of([frame], {}) == {1: None}
 
 
 @pytest.mark.parametrize("dense", [False, True])

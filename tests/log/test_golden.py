@@ -42,9 +42,9 @@ GOLDEN_KINDS = json.loads(KINDS.read_text(encoding="utf-8"))
 
 def test_the_golden_session_is_written_the_same(tmp_path: Path) -> None:
     """The same calls at the same times with the same salts give the same rows, bodies, hashes and frames."""
-    found = rows(tmp_path / "golden.vms")
-    assert len(found) == len(GOLDEN)
-    for row, golden in zip(found, GOLDEN, strict=True):
+    actual_rows = rows(tmp_path / "golden.vms")
+    assert len(actual_rows) == len(GOLDEN)
+    for row, golden in zip(actual_rows, GOLDEN, strict=True):
         assert row == golden
     assert lying(tmp_path / "golden.vms") == GOLDEN_FRAMES["session"]
 
@@ -175,7 +175,7 @@ def test_every_kind_has_a_golden_example() -> None:
         for field in kind.__struct_fields__:
             if field in since:
                 assert getattr(first, field) == since[field] == LATER_FIELDS[kind][field]
-                assert any(isinstance(one, kind) and getattr(one, field) != since[field] for one in later)
+                assert any(isinstance(item, kind) and getattr(item, field) != since[field] for item in later)
             else:
                 assert getattr(first, field) not in (None, ())
 

@@ -66,9 +66,9 @@ def frames_of(kinds: list[tuple[str, list[int]]]) -> list[Frame]:
     return made
 
 
-def held(frames: list[Frame]) -> list[tuple[int, Cell | None]]:
+def cells_of(frames: list[Frame]) -> list[tuple[int, Cell | None]]:
     """Every cell of frames, in order."""
-    return [told for f in frames for told in opened(f, range(f.first, f.after), {}.get)]
+    return [item for f in frames for item in opened(f, range(f.first, f.after), {}.get)]
 
 
 def bytes_of(frame: Frame) -> int:
@@ -81,7 +81,7 @@ def test_packed_frames_hold_the_same_cells(kinds: list[tuple[str, list[int]]]) -
     """Whatever frames stand one after the other, each cell reads as before; files and damage are not touched."""
     old = frames_of(kinds)
     new = list(packed_again(old))
-    assert held(new) == held(old)
+    assert cells_of(new) == cells_of(old)
     untouched = [f for f in old if f.form == FILES or f.lengths is None]
     assert [f for f in new if f.form == FILES or f.lengths is None] == untouched
     assert all(f.after <= after.first for f, after in pairwise(new))
@@ -108,7 +108,7 @@ def test_a_frame_takes_what_fits_to_the_byte() -> None:
         assert [f.cells for f in packed_again(old)] == cells
     run = [raw(number, [cell(number, half)]) for number in range(1, 7)]
     assert [(f.first, f.cells) for f in packed_again(run)] == [(1, 2), (3, 2), (5, 2)]
-    assert held(list(packed_again(run))) == held(run)
+    assert cells_of(list(packed_again(run))) == cells_of(run)
     many = [raw(number, [cell(number, 3)]) for number in range(1, 2 * CELLS_MAX + 2)]
     counts = [(1, CELLS_MAX), (CELLS_MAX + 1, CELLS_MAX), (2 * CELLS_MAX + 1, 1)]
     assert [(f.first, f.cells) for f in packed_again(many)] == counts

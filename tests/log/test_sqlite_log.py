@@ -184,39 +184,39 @@ def test_the_wal_stays_short(path: Path) -> None:
 
 def test_two_handles_write_different_sessions(path: Path) -> None:
     """Two handles append in turn, and each reads what the other wrote."""
-    one, two = SqliteLog(path), SqliteLog(path)
-    mine = one.append(chain([CommitSpec(contents=(b"one",))], genesis(b"one")), 0, 0)[0]
+    first, two = SqliteLog(path), SqliteLog(path)
+    mine = first.append(chain([CommitSpec(contents=(b"one",))], genesis(b"one")), 0, 0)[0]
     theirs = two.append(chain([CommitSpec(contents=(b"two",))], genesis(b"two")), 0, 0)[0]
     assert (mine.ordinal, theirs.ordinal, mine.cell, theirs.cell) == (4, 5, 4, 5)
-    assert one.ordinal == two.ordinal == 5
-    assert one.tail(0, 9) == two.tail(0, 9)
-    assert one.cells([5])[5].content == b"two"
-    assert one.head(5) == two.head(5) is not None
-    one.close()
+    assert first.ordinal == two.ordinal == 5
+    assert first.tail(0, 9) == two.tail(0, 9)
+    assert first.cells([5])[5].content == b"two"
+    assert first.head(5) == two.head(5) is not None
+    first.close()
     two.close()
 
 
 def test_a_session_another_handle_opened_is_found(path: Path) -> None:
     """A session that a shared view may name already has a head on every handle."""
-    one, two = SqliteLog(path), SqliteLog(path)
-    opened = one.append(chain([CommitSpec(2)], genesis(b"two")), 0, 0)[0]
+    first, two = SqliteLog(path), SqliteLog(path)
+    opened = first.append(chain([CommitSpec(2)], genesis(b"two")), 0, 0)[0]
     assert two.head(opened.session) == (2, opened.hash)
-    one.close()
+    first.close()
     two.close()
 
 
 def test_two_handles_on_one_session_conflict_then_fit(path: Path) -> None:
     """The second of two handles that expect the same position conflicts, sees why, and then fits."""
-    one, two = SqliteLog(path), SqliteLog(path)
-    head = one.head(1)
+    first, two = SqliteLog(path), SqliteLog(path)
+    head = first.head(1)
     assert head is not None
-    added = one.append(chain([CommitSpec(2)], head.hash, 7), 1, 7)[0]
+    added = first.append(chain([CommitSpec(2)], head.hash, 7), 1, 7)[0]
     with refused("overtaken", ConflictError, "position 9"):
         two.append(chain([CommitSpec()], head.hash, 7), 1, 7)
     seen = two.head(1)
     assert seen == (9, added.hash)
     assert two.append(chain([CommitSpec()], seen.hash, 9), 1, 9)[0].first == 10
-    one.close()
+    first.close()
     two.close()
 
 
@@ -224,17 +224,17 @@ def test_a_writer_waits_for_another(path: Path) -> None:
     """While another handle holds the file an append waits for its end and then succeeds."""
     holder, log = apsw.Connection(str(path)), SqliteLog(path)
     holder.execute("BEGIN IMMEDIATE")
-    held: list[str] = []
+    texts: list[str] = []
 
     def let_go() -> None:
         time.sleep(0.2)
-        held.append("let go")
+        texts.append("let go")
         holder.execute("ROLLBACK")
 
     thread = threading.Thread(target=let_go)
     thread.start()
     log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)
-    assert held == ["let go"]
+    assert texts == ["let go"]
     thread.join()
     log.close()
     holder.close()
@@ -333,8 +333,8 @@ def test_pages_that_changed_places_are_named(path: Path) -> None:
     ]
     db.close()
     whole = bytearray(path.read_bytes())
-    one, two = ((leaves[n] - 1) * size for n in (1, 3))
-    whole[one : one + size], whole[two : two + size] = whole[two : two + size], whole[one : one + size]
+    first, two = ((leaves[n] - 1) * size for n in (1, 3))
+    whole[first : first + size], whole[two : two + size] = whole[two : two + size], whole[first : first + size]
     path.write_bytes(whole)
     log = SqliteLog(path, readonly=True)
     with refused("log-out-of-order", CorruptError):

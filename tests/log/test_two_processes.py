@@ -24,7 +24,7 @@ def own(path: Path, uid: bytes) -> None:
     log.close()
 
 
-def shared(path: Path, told: int, ready: int, other: int) -> None:
+def shared(path: Path, other_number: int, ready: int, other: int) -> None:
     """Appends to session 1, reading it again whenever the other process was first; tells of conflicts.
 
     Both have read the same head before either appends for the first time, so that one is second.
@@ -43,7 +43,7 @@ def shared(path: Path, told: int, ready: int, other: int) -> None:
                 )
                 break
             except ConflictError:
-                os.write(told, b"c")
+                os.write(other_number, b"c")
         else:
             raise AssertionError("a thousand times in vain")
     log.close()

@@ -55,25 +55,25 @@ def old_log(path: Path, commits: Sequence[Commit]) -> None:
 
 def golden() -> list[Commit]:
     """The commits of the golden session as format 0 held them."""
-    found = []
+    items = []
     for row in GOLDEN:
         numbers = {f: row[f] for f in ("ordinal", "session", "first", "count", "at", "lag", "request", "cell")}
         hashed = {f: bytes.fromhex(row[f]) for f in ("body", "commitments", "hash")}
         cells = tuple(Cell(bytes.fromhex(salt), text.encode()) for salt, text in row["cells"])
-        found.append(Commit(**numbers, **hashed, cells=cells))
-    return found
+        items.append(Commit(**numbers, **hashed, cells=cells))
+    return items
 
 
 def story() -> list[Commit]:
     """Commits with many cells, empty and long ones among them."""
-    told = [CommitSpec(contents=tuple(b"text %d " % n * n for n in range(at))) for at in range(1, 40)]
-    told.append(CommitSpec(contents=(b"", b"long" * FILE_BYTES_MIN)))
-    found: list[Commit] = []
+    commits = [CommitSpec(contents=tuple(b"text %d " % n * n for n in range(at))) for at in range(1, 40)]
+    commits.append(CommitSpec(contents=(b"", b"long" * FILE_BYTES_MIN)))
+    items: list[Commit] = []
     cell = 1
-    for ordinal, commit in enumerate(chain(told), 1):
-        found.append(msgspec.structs.replace(commit, ordinal=ordinal, session=1, cell=cell))
+    for ordinal, commit in enumerate(chain(commits), 1):
+        items.append(msgspec.structs.replace(commit, ordinal=ordinal, session=1, cell=cell))
         cell += len(commit.cells)
-    return found
+    return items
 
 
 @pytest.mark.parametrize("commits", [golden(), story(), []], ids=["golden", "story", "empty"])
@@ -83,11 +83,11 @@ def test_the_upgraded_log_holds_the_same(tmp_path: Path, commits: list[Commit]) 
     old_log(path, commits)
     before = path.read_bytes()
     path.with_name("log.sqlite.new").write_bytes(b"left by a try that was killed")
-    told: list[tuple[int, int]] = []
-    found = upgrade(path, lambda done, total: told.append((done, total)))
-    assert told == sorted(told) and (not commits or told[-1][0] == told[-1][1])
-    assert (found.before, found.now, found.commits) == (0, FORMAT, len(commits))
-    assert Path(found.kept or "").read_bytes() == before
+    rows: list[tuple[int, int]] = []
+    actual_upgrade = upgrade(path, lambda done, total: rows.append((done, total)))
+    assert rows == sorted(rows) and (not commits or rows[-1][0] == rows[-1][1])
+    assert (actual_upgrade.before, actual_upgrade.now, actual_upgrade.commits) == (0, FORMAT, len(commits))
+    assert Path(actual_upgrade.kept or "").read_bytes() == before
     log = SqliteLog(path)
     assert log.tail(0, 999) == [msgspec.structs.replace(commit, cells=()) for commit in commits]
     cells = [cell for commit in commits for cell in commit.cells]
@@ -154,7 +154,7 @@ def test_a_crash_leaves_the_old_log_or_the_new(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "log.sqlite"
     old_log(path, story())
 
-    def killed(*told: object) -> None:
+    def killed(*arguments: object) -> None:
         raise SystemExit
 
     for name in ("_compare", "flush"):

@@ -54,7 +54,7 @@ def test_appends_that_are_handed_over_together_share_one_transaction(path: Path)
     """What is handed over at once is stored in one transaction, and one that fails fails alone."""
     log = SqliteLog(path)
     first = log.tail(0, 1)[0]
-    told = [
+    rows = [
         ("one", chain([CommitSpec(contents=(b"a",)), CommitSpec()], genesis(b"one")), 0, 0),
         ("moved", chain([CommitSpec()], first.hash, 1), 1, 1),
         ("late", chain([CommitSpec()], first.hash, 1), 1, 1),
@@ -62,15 +62,15 @@ def test_appends_that_are_handed_over_together_share_one_transaction(path: Path)
         ("two", chain([CommitSpec(contents=(b"b",))], genesis(b"two")), 0, 0),
     ]
     transactions = log._writes
-    outcomes = log.together([Append(commits, session, expected, 1) for _, commits, session, expected in told])
+    outcomes = log.together([Append(commits, session, expected, 1) for _, commits, session, expected in rows])
     assert log._writes - transactions == 1
-    said: dict[str, object] = {
+    fields: dict[str, object] = {
         name: outcome if isinstance(outcome, Exception) else outcome[-1].ordinal
-        for (name, *_), outcome in zip(told, outcomes, strict=True)
+        for (name, *_), outcome in zip(rows, outcomes, strict=True)
     }
-    assert [said["one"], said["moved"], said["two"]] == [3, 4, 5]
-    assert "position 2, not 1" in str(said["late"]) and isinstance(said["late"], ConflictError)
-    assert "position 2, not 7" in str(said["wrong"])
+    assert [fields["one"], fields["moved"], fields["two"]] == [3, 4, 5]
+    assert "position 2, not 1" in str(fields["late"]) and isinstance(fields["late"], ConflictError)
+    assert "position 2, not 7" in str(fields["wrong"])
     assert [c.ordinal for c in log.tail(0, 9)] == [1, 2, 3, 4, 5]
     assert {n: c.content for n, c in log.cells(range(9)).items()} == {1: b"a", 2: b"b"}
     log.close()
@@ -87,7 +87,7 @@ def test_commits_are_read_before_anybody_waits(path: Path) -> None:
 
 def test_a_killed_holder_lets_go(path: Path) -> None:
     """A process that is killed while it holds the writers' lock keeps nobody out."""
-    told, tell = os.pipe()
+    value, tell = os.pipe()
 
     def hold() -> None:
         with WriteLock(path.with_suffix(".lock")):
@@ -95,7 +95,7 @@ def test_a_killed_holder_lets_go(path: Path) -> None:
             time.sleep(600)
 
     child = start(hold)
-    os.read(told, 1)
+    os.read(value, 1)
     log = SqliteLog(path)
     threading.Timer(0.05, kill, (child,)).start()
     assert log.append(chain([CommitSpec()], genesis(b"two")), 0, 0)[0].ordinal == 2
@@ -173,18 +173,18 @@ def test_heads_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupted_writer_holds_up_nobody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a thread that writes reaches that thread and leaves nothing; those that wait for it write next."""
     log, other = SqliteLog(path), WriteLock(path.with_suffix(".lock"))
-    lay, said = log._lay, list[BaseException]()
+    lay, errors = log._lay, list[BaseException]()
 
-    def interrupted(*told: object) -> bool:
+    def interrupted(*arguments: object) -> bool:
         monkeypatch.undo()
-        lay(*told)  # type: ignore[arg-type]
+        lay(*arguments)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     def write(name: bytes) -> None:
         try:
             log.append(chain([CommitSpec(contents=(name,))], genesis(name)), 0, 0)
         except BaseException as error:
-            said.append(error)
+            errors.append(error)
 
     log.append(chain([CommitSpec()], genesis(b"first")), 0, 0)
     with other:
@@ -195,7 +195,7 @@ def test_an_interrupted_writer_holds_up_nobody(path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(log, "_lay", interrupted)
     for thread in threads:
         thread.join()
-    assert [type(error).__name__ for error in said] == ["KeyboardInterrupt"]
+    assert [type(error).__name__ for error in errors] == ["KeyboardInterrupt"]
     assert (log.ordinal, log.last_cell) == (4, 2)
     assert log.append(chain([CommitSpec(contents=(b"x",))], genesis(b"more")), 0, 0)[0].ordinal == 5
     log.close()

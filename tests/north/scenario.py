@@ -65,7 +65,7 @@ def play(store: vmstore.Store, budget: int, *, seed: int = 1, policy: str = "def
     chance = random.Random(seed)
     session = store.live_session("north", l0_tokens_max=budget, policy=policy, system="You help a team build a shop.")
     decisions = _decide(session, chance)
-    told = _tell_facts(session, chance, 2 * budget)
+    facts = _tell_facts(session, chance, 2 * budget)
     for turn in range(100):
         session.user(chance.choice(SMALL_TALK))
         session.pack()
@@ -78,10 +78,10 @@ def play(store: vmstore.Store, budget: int, *, seed: int = 1, policy: str = "def
         right += decision.choice in ran.text
         cited += _cites(session, ran.text, decision)
         sent = max(sent, reader.sent)
-    found = session.stats()
+    measures = session.stats()
     return Score(
-        len(decisions), right, cited, found.turns, found.model_faults, found.faults_a_turn_max,
-        found.thrash_peak, found.l0_peak, sent, told,
+        len(decisions), right, cited, measures.turns, measures.model_faults, measures.faults_a_turn_max,
+        measures.thrash_peak, measures.l0_peak, sent, facts,
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _decide(session: Live, chance: random.Random) -> list[Decision]:
         choices[topic, thing] = first
     for topic, thing in chance.sample(subjects, 20):
         pattern, options = TOPICS[topic]
-        other = chance.choice([one for one in options if one != choices[topic, thing]])
+        other = chance.choice([option for option in options if option != choices[topic, thing]])
         session.user(f"Actually, let's use {other} instead for {pattern.format(thing)}.")
         session.pack()
         session.assistant("Changed.")
@@ -115,14 +115,14 @@ def _decide(session: Live, chance: random.Random) -> list[Decision]:
 
 def _tell_facts(session: Live, chance: random.Random, tokens: int) -> int:
     """States facts as claims until the session's claims are worth that many tokens."""
-    told = sum(page.tokens for page in session.pages(type="claim"))
+    total = sum(page.tokens for page in session.pages(type="claim"))
     number = 0
-    while told < tokens:
+    while total < tokens:
         text = f"Fact {number}: the {chance.choice(THINGS)} team meets in room {chance.randint(1, 900)}. " + NOISE * 2
         session.claim(text, name=f"fact_{number}")
-        told += estimate(text.encode(), Modality.TEXT)
+        total += estimate(text.encode(), Modality.TEXT)
         number += 1
-    return told
+    return total
 
 
 class Reader:
@@ -136,9 +136,9 @@ class Reader:
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a request as packed."""
         self.sent = max(self.sent, estimate(json.dumps(request, ensure_ascii=False).encode(), Modality.TEXT))
-        found = self._read(request)
-        if found is not None:
-            return _says(f"{found[1]} [ref: {found[0]}]")
+        row = self._read(request)
+        if row is not None:
+            return _says(f"{row[1]} [ref: {row[0]}]")
         call = self._next(request)
         return call if call is not None else _says("I don't have that in the mapped context.")
 
@@ -186,10 +186,8 @@ def _calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _cites(session: Live, text: str, decision: Decision) -> bool:
     """Whether the answer cites the page that holds the decision as it stands."""
-    found = re.search(r"\[ref: (\w+)\]", text)
-    if found is None:
+    hits = re.search(r"\[ref: (\w+)\]", text)
+    if hits is None:
         return False
-    (page,) = [
-        page.page for page in session.pages(type="claim") if page.hint == found[1] and page.status != "abandoned"
-    ]
+    (page,) = [page.page for page in session.pages(type="claim") if page.hint == hits[1] and page.status != "abandoned"]
     return decision.choice in session.content(page).decode()

@@ -43,8 +43,8 @@ def test_a_later_model_of_a_family_has_no_price() -> None:
     """The published list prices what it names and what stands before it, and guesses at no model."""
     listed = published()
     for model in ("claude-opus-4-5", "gpt-4o", "claude-3-5-sonnet-20241022", "claude-sonnet-4-20250514"):
-        found = listed.of(model)
-        assert found is not None and found.known and all(listed.of(host + model) == found for host in HOSTS)
+        actual = listed.of(model)
+        assert actual is not None and actual.known and all(listed.of(host + model) == actual for host in HOSTS)
     for model in ("claude-opus-4-9", "claude-sonnet-5", "gpt-4o-audio-preview", "gpt-6", "o3-pro", "llama-3"):
         assert listed.of(model) is None
 
@@ -85,8 +85,12 @@ def test_estimates_and_records_are_never_mixed() -> None:
     calls = film(store, session).calls
     assert list(zip(calls.cost, calls.cost_estimated, strict=True)) == wanted
     (total,) = store.query("SESSIONS cost, cost_estimated").to_dicts()
-    (one,) = store.catalog.overview()
-    assert total == {"cost": 0.25, "cost_estimated": 0.0035} == {"cost": one.cost, "cost_estimated": one.cost_estimated}
+    (value,) = store.catalog.overview()
+    assert (
+        total
+        == {"cost": 0.25, "cost_estimated": 0.0035}
+        == {"cost": value.cost, "cost_estimated": value.cost_estimated}
+    )
     turns = store.query("TURNS turn, cost, cost_estimated").to_dicts()
     assert [(row["cost"], row["cost_estimated"]) for row in turns] == wanted
     by_model = {share.of: (share.cost, share.cost_estimated, share.unpriced) for share in session.wire.costs("model")}
@@ -97,7 +101,7 @@ def test_estimates_and_records_are_never_mixed() -> None:
     session.fork("late", call=2)
     asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "later"}]}
     store.record("late", asked, answer)
-    spent = {one.session: (one.cost, one.cost_estimated) for one in store.catalog.overview()}
+    spent = {row.session: (row.cost, row.cost_estimated) for row in store.catalog.overview()}
     assert spent["late"] == (None, 0.0035), "what its parent spent is the parent's"
     assert store.query("SESSIONS cost_estimated IN SESSION late").to_dicts() == [{"cost_estimated": 0.0035}]
     with refused("unknown-order", InputError):

@@ -135,13 +135,13 @@ def test_each_provider_s_own_client_works_and_is_recorded_as_record_does(path: P
         chat_client = openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="sk-0", max_retries=0)
         claude = anthropic.Anthropic(base_url=proxy.url, api_key="sk-0", max_retries=0)
         gemini = {"contents": [{"role": "user", "parts": [{"text": "Where?"}]}]}
-        said: Any = [{"role": "user", "content": "Where is Kyoto?"}]
-        chat_client.chat.completions.create(model="m", messages=said)
-        list(chat_client.chat.completions.create(model="m", messages=said, stream=True))
+        records: Any = [{"role": "user", "content": "Where is Kyoto?"}]
+        chat_client.chat.completions.create(model="m", messages=records)
+        list(chat_client.chat.completions.create(model="m", messages=records, stream=True))
         chat_client.responses.create(model="m", input="Where?")
         list(chat_client.responses.create(model="m", input="Where?", stream=True))
-        claude.messages.create(model="claude-x", max_tokens=9, messages=said)
-        with claude.messages.stream(model="claude-x", max_tokens=9, messages=said) as stream:
+        claude.messages.create(model="claude-x", max_tokens=9, messages=records)
+        with claude.messages.stream(model="claude-x", max_tokens=9, messages=records) as stream:
             stream.get_final_text()
         proxy.ask(gemini, path="/v1beta/models/gemini-x:generateContent?key=k")
         proxy.ask(gemini, path="/v1beta/models/gemini-x:streamGenerateContent?alt=sse&key=k")

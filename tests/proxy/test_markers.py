@@ -45,7 +45,7 @@ def test_a_marker_leads_the_next_request_to_its_session(path: Path, act: Any) ->
         assert len(store.session(session).calls()) == 2
         assert store.session(session).wire.response(call=1).messages[0]["content"] == "In Japan."
         sessions = [store.session(info.session) for info in store.sessions()]
-        contents = [one.content(page.page) for one in sessions for page in one.pages()]
+        contents = [session.content(page.page) for session in sessions for page in session.pages()]
         assert contents and not any(b"vc:session" in content for content in contents)
 
 
@@ -55,16 +55,16 @@ def test_each_provider_s_own_client_reads_the_marker(path: Path) -> None:
     with serving() as far, proxied(path, "--upstream", far.url, "--markers") as proxy:
         chat_client = openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="sk-0", max_retries=0)
         claude = anthropic.Anthropic(base_url=proxy.url, api_key="sk-0", max_retries=0)
-        said: Any = [{"role": "user", "content": "Where is Kyoto?"}]
-        texts.append(str(chat_client.chat.completions.create(model="m", messages=said).choices[0].message.content))
-        chunks = chat_client.chat.completions.create(model="m", messages=said, stream=True)
+        records: Any = [{"role": "user", "content": "Where is Kyoto?"}]
+        texts.append(str(chat_client.chat.completions.create(model="m", messages=records).choices[0].message.content))
+        chunks = chat_client.chat.completions.create(model="m", messages=records, stream=True)
         texts.append("".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices))
         texts.append(chat_client.responses.create(model="m", input="Where?").output_text)
         with chat_client.responses.stream(model="m", input="Where?") as events:
             texts.append(events.get_final_response().output_text)
-        message = claude.messages.create(model="claude-x", max_tokens=9, messages=said)
+        message = claude.messages.create(model="claude-x", max_tokens=9, messages=records)
         texts.append("".join(block.text for block in message.content if block.type == "text"))
-        with claude.messages.stream(model="claude-x", max_tokens=9, messages=said) as stream:
+        with claude.messages.stream(model="claude-x", max_tokens=9, messages=records) as stream:
             texts.append(stream.get_final_text())
         proxy.settled(6)
     assert [len(PATTERN.findall(text)) for text in texts] == [1] * 6

@@ -53,13 +53,13 @@ def test_a_conversation_goes_on_after_the_proxy_was_started_again(path: Path) ->
 def test_two_proxies_write_one_store(path: Path) -> None:
     """A conversation may change from one proxy to the other: its writers queue, and it stays one session."""
     with upstream(saying()) as far:
-        with proxied(path, "--upstream", far.url) as one, proxied(path, "--upstream", far.url) as other:
-            said = ["Where is Kyoto?"]
+        with proxied(path, "--upstream", far.url) as value, proxied(path, "--upstream", far.url) as other:
+            texts = ["Where is Kyoto?"]
             for n in range(6):
-                proxy = (one, other)[n % 2]
-                proxy.say(*said)
+                proxy = (value, other)[n % 2]
+                proxy.say(*texts)
                 proxy.settled(n // 2 + 1)
-                said += ["In Japan.", f"And {n}?"]
+                texts += ["In Japan.", f"And {n}?"]
     assert list(calls(path).values()) == [6]
 
 
@@ -82,10 +82,10 @@ def test_ports_have_upstreams_and_settings_of_their_own(path: Path) -> None:
 
 def test_each_provider_s_requests_go_to_its_own_upstream(path: Path) -> None:
     """On one port a request goes where its format belongs."""
-    with upstream(saying()) as one, upstream(saying()) as two, upstream(saying()) as three:
-        given = [word for name, far in zip(("openai", "anthropic", "gemini"), (one, two, three), strict=True)
+    with upstream(saying()) as upstreams, upstream(saying()) as two, upstream(saying()) as three:
+        words = [word for name, far in zip(("openai", "anthropic", "gemini"), (upstreams, two, three), strict=True)
                  for word in ("--upstream", f"{name}={far.url}")]  # fmt: skip
-        with proxied(path, *given) as proxy:
+        with proxied(path, *words) as proxy:
             proxy.say("a")
             proxy.ask({"model": "m", "input": "b"}, path="/v1/responses")
             proxy.say("c", path="/v1/messages")
@@ -93,7 +93,7 @@ def test_each_provider_s_requests_go_to_its_own_upstream(path: Path) -> None:
             proxy.ask({"contents": []}, path="/v1beta/models/g:generateContent")
             proxy.send("GET", "/v1beta/models?key=k")
             proxy.send("GET", "/v1/models")
-        seen = [[request.line.split()[1] for request in far.seen] for far in (one, two, three)]
+        seen = [[request.line.split()[1] for request in far.seen] for far in (upstreams, two, three)]
     assert seen[0] == ["/v1/chat/completions", "/v1/responses", "/v1/models"]
     assert seen[1] == ["/v1/messages", "/v1/models"]
     assert seen[2] == ["/v1beta/models/g:generateContent", "/v1beta/models?key=k"]

@@ -29,44 +29,44 @@ def drawn(pattern: str, seed: str) -> re.Match[str]:
     """A text that a pattern matches whole, the same each time."""
     rng, shape = random.Random(seed), re.compile(pattern)
     for _ in range(TRIES):
-        found = shape.fullmatch(draw(pattern, rng))
-        if found is not None:
-            return found
+        match = shape.fullmatch(draw(pattern, rng))
+        if match is not None:
+            return match
     raise AssertionError(f"nothing was drawn for {pattern}")
 
 
 def _each(parsed: Any, rng: random.Random) -> list[str]:
-    return [_one(kind, told, rng) for kind, told in parsed]
+    return [_character(kind, item, rng) for kind, item in parsed]
 
 
-def _one(kind: Any, told: Any, rng: random.Random) -> str:
+def _character(kind: Any, row: Any, rng: random.Random) -> str:
     if kind is code.LITERAL:
-        return chr(told)
+        return chr(row)
     if kind is code.NOT_LITERAL:
-        return rng.choice([one for one in WORD if ord(one) != told])
+        return rng.choice([item for item in WORD if ord(item) != row])
     if kind is code.ANY:
         return rng.choice(WORD)
     if kind is code.IN:
-        return _of_class(told, rng)
+        return _of_class(row, rng)
     if kind is code.BRANCH:
-        return "".join(_each(rng.choice(told[1]), rng))
+        return "".join(_each(rng.choice(row[1]), rng))
     if kind is code.SUBPATTERN:
-        return "".join(_each(told[-1], rng))
+        return "".join(_each(row[-1], rng))
     if kind in (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT):
-        least, most, inner = told
+        least, most, inner = row
         few = least if kind is code.MIN_REPEAT else rng.randint(least, min(most, least + 4))
         return "".join("".join(_each(inner, rng)) for _ in range(few))
     return ""  # a look ahead or behind, a boundary, a group that is named again
 
 
-def _of_class(told: Any, rng: random.Random) -> str:
+def _of_class(value: Any, rng: random.Random) -> str:
     chars: set[str] = set()
-    not_these = any(kind is code.NEGATE for kind, _ in told)
-    for kind, what in told:
+    not_these = any(kind is code.NEGATE for kind, _ in value)
+    for kind, what in value:
         if kind is code.LITERAL:
             chars.add(chr(what))
         elif kind is code.RANGE:
-            chars |= {chr(one) for one in range(what[0], min(what[1], 0x7E) + 1)}
+            chars |= {chr(number) for number in range(what[0], min(what[1], 0x7E) + 1)}
         elif kind is code.CATEGORY:
             chars |= set(CATEGORIES[what])
     return rng.choice(sorted(set(NAMED) - chars - {" "} if not_these else chars))

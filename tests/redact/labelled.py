@@ -47,37 +47,41 @@ class Score(NamedTuple):
 
 def lines() -> list[Line]:
     """The set, headings left out."""
-    return [line(one) for one in SET.read_text(encoding="utf-8").splitlines() if not one.startswith("# ----")]
+    return [
+        line(each_line)
+        for each_line in SET.read_text(encoding="utf-8").splitlines()
+        if not each_line.startswith("# ----")
+    ]
 
 
 def line(marked: str) -> Line:
     """A line of the set."""
     marked = marked.replace("\u00a6", "").replace("\\n", "\n")
     text, secrets, done = "", [], 0
-    for one in MARKED.finditer(marked):
-        text += marked[done : one.start()]
-        secrets.append((len(text), len(text) + len(one[2]), one[1]))
-        text, done = text + one[2], one.end()
+    for match in MARKED.finditer(marked):
+        text += marked[done : match.start()]
+        secrets.append((len(text), len(text) + len(match[2]), match[1]))
+        text, done = text + match[2], match.end()
     return Line(text + marked[done:], secrets)
 
 
-def score(find: Callable[[str], Iterable[Pair]], told: Iterable[Line]) -> Score:
+def score(find: Callable[[str], Iterable[Pair]], lines: Iterable[Line]) -> Score:
     """A secret counts as found where finds cover all of it; a find is right where it touches a secret."""
-    found = secrets = right = finds = 0
+    number = secrets = right = finds = 0
     missed, alarms = [], []
-    for text, marked in told:
+    for text, marked in lines:
         pairs = list(find(text))
         hidden = {place for start, end in pairs for place in range(start, end)}
         for start, end, kind in marked:
             whole = hidden.issuperset(range(start, end))
-            found += whole
+            number += whole
             missed += [] if whole else [f"{kind}: {text}"]
         for start, end in pairs:
             touches = any(start < last and first < end for first, last, _ in marked)
             right += touches
             alarms += [] if touches else [f"{text[start:end]!r}: {text}"]
         secrets, finds = secrets + len(marked), finds + len(pairs)
-    return Score(found, secrets, right, finds, missed, alarms)
+    return Score(number, secrets, right, finds, missed, alarms)
 
 
 SECOND = Path(__file__).with_name("second.jsonl")

@@ -110,39 +110,39 @@ def bytes_in(folder: Path, value: str) -> list[str]:
 WAYS: list[Callable[[vmstore.Store, str | None], None]] = [recorded, live, imported]
 
 
-@pytest.mark.parametrize("told", WAYS, ids=lambda told: told.__name__)
-def test_what_is_masked_is_in_no_file(tmp_path: Path, told: Callable[[vmstore.Store, str | None], None]) -> None:
+@pytest.mark.parametrize("act", WAYS, ids=lambda rule: rule.__name__)
+def test_what_is_masked_is_in_no_file(tmp_path: Path, act: Callable[[vmstore.Store, str | None], None]) -> None:
     """No file of the store holds a value that was told to it by any way, and without a policy they do."""
     for redaction in ("mask", None):
         folder = tmp_path / str(redaction) / "a.vms"
         folder.parent.mkdir()
         with vmstore.open(folder) as store:
-            told(store, redaction)
+            act(store, redaction)
             for question in ("PAGES IN SESSION 's'", "SEARCH 'password' IN SESSION 's'", "MUTATIONS IN SESSION 's'"):
                 list(store.query(question))
             assert store.verify().ok
             info = store.session("s").info()
             cells = [
-                store.admin.log.cells([one])
-                for one in range(1, store.admin.log.tail(store.admin.log.ordinal - 1, 1)[0].cell + 99)
+                store.admin.log.cells([number])
+                for number in range(1, store.admin.log.tail(store.admin.log.ordinal - 1, 1)[0].cell + 99)
             ]
-            sealed = b"\n".join(cell.content for found in cells for cell in found.values())
+            sealed = b"\n".join(cell.content for actual_cell in cells for cell in actual_cell.values())
             tagged = store.session("s").pages(tag=TAG)
-        found = {value: bytes_in(folder, value) or value.encode() in sealed for value in VALUES}  # some lie packed
+        contents = {value: bytes_in(folder, value) or value.encode() in sealed for value in VALUES}  # some lie packed
         if redaction is None:
-            assert all(found.values()), "the planted values are found where nothing hides them"
+            assert all(contents.values()), "the planted values are found where nothing hides them"
             assert (info.redaction, info.redactions, tagged) == ("off", 0, [])
         else:
-            assert not any(found.values()), found
+            assert not any(contents.values()), contents
             assert info.redaction == "mask" and info.redactions >= 3 and tagged
 
 
-@pytest.mark.parametrize("told", WAYS, ids=lambda told: told.__name__)
-def test_what_is_refused_is_written_nowhere(tmp_path: Path, told: Callable[[vmstore.Store, str | None], None]) -> None:
+@pytest.mark.parametrize("act", WAYS, ids=lambda rule: rule.__name__)
+def test_what_is_refused_is_written_nowhere(tmp_path: Path, act: Callable[[vmstore.Store, str | None], None]) -> None:
     """A session that refuses says what kind stands where and what to do, never the value, and writes nothing."""
     with vmstore.open(tmp_path / "a.vms") as store:
         with refused("hides-in-a-content") as caught:
-            told(store, "refuse")
+            act(store, "refuse")
         assert not any(value in str(caught.value) for value in VALUES)
         assert "redaction='mask'" in str(caught.value)
         assert [entry.kind for entry in store.tail()] == []
@@ -168,11 +168,16 @@ def test_the_record_says_what_was_done() -> None:
     (page,) = session.pages(tag=TAG)
     content = session.content(page.page)
     assert content == b'my password: "[PASSWORD 1]", key [API_KEY 1]'
-    (told,) = [entry.mutation for entry in store.tail() if entry.kind == "redact" and entry.mutation["page"]]
-    assert told["found"] == ((HiddenKind.API_KEY, 1, 1), (HiddenKind.PASSWORD, 1, 1))
-    assert (told["count"], told["recoverable"], told["policy"], told["by"]) == (2, 0, None, RedactionSource.DETECTORS_2)
-    assert told["tokens_after"] == page.tokens == 11
-    assert abs(told["tokens_before"] - len(str(ASK["content"])) / 4) <= 1
+    (mutation,) = [entry.mutation for entry in store.tail() if entry.kind == "redact" and entry.mutation["page"]]
+    assert mutation["found"] == ((HiddenKind.API_KEY, 1, 1), (HiddenKind.PASSWORD, 1, 1))
+    assert (mutation["count"], mutation["recoverable"], mutation["policy"], mutation["by"]) == (
+        2,
+        0,
+        None,
+        RedactionSource.DETECTORS_2,
+    )
+    assert mutation["tokens_after"] == page.tokens == 11
+    assert abs(mutation["tokens_before"] - len(str(ASK["content"])) / 4) <= 1
     (event,) = [event for event in session.lineage.history(page.page) if event.event == "redact"]
     assert event.detail == "masked 1 api key, 1 password (sensitive credentials, 21 tokens before)"
     assert list(store.query("SESSIONS session, redactions")) == [("s", 2)]
@@ -187,8 +192,8 @@ def test_the_same_value_has_one_number_across_processes(tmp_path: Path) -> None:
         with vmstore.open(tmp_path / "a.vms") as store:
             messages.append({"role": "user", "content": f"step {step}: {address} knows {PASSWORD}"})
             store.record("s", {"model": "m", "messages": messages}, redaction="mask")
-            said = texts(store, "s")
-    assert said[1:] == [
+            other_texts = texts(store, "s")
+    assert other_texts[1:] == [
         "step 0: [EMAIL 1] knows [PASSWORD 1]",
         "step 1: [EMAIL 2] knows [PASSWORD 1]",
         "step 2: [EMAIL 1] knows [PASSWORD 1]",
@@ -202,17 +207,17 @@ def test_a_live_session_never_takes_one_value_for_another(tmp_path: Path) -> Non
             session = store.live_session("s", l0_tokens_max=4_000, redaction="mask")
             session.user(f"write to {address} at once")
     with vmstore.open(tmp_path / "a.vms") as store:
-        said = texts(store, "s")
-    assert said == ["write to [EMAIL 1] at once", "write to [EMAIL 2] at once"]
+        other_texts = texts(store, "s")
+    assert other_texts == ["write to [EMAIL 1] at once", "write to [EMAIL 2] at once"]
 
 
-@pytest.mark.parametrize("told", [recorded, live], ids=lambda told: told.__name__)
-def test_the_same_stimuli_make_the_same_log(told: Callable[[vmstore.Store, str | None], None]) -> None:
+@pytest.mark.parametrize("act", [recorded, live], ids=lambda rule: rule.__name__)
+def test_the_same_stimuli_make_the_same_log(act: Callable[[vmstore.Store, str | None], None]) -> None:
     """Told the same twice, two stores hold the same bytes, placeholders and records included."""
     heads = []
     for _ in range(2):
         store = vmstore.memory_store(clock=ManualClock(1_700_000_000_000_000, 7), ids=SeededIds(3))
-        told(store, "mask")
+        act(store, "mask")
         heads.append([commit.hash for commit in store.admin.log.tail(0, 999)])
     assert heads[0] == heads[1]
 
@@ -264,7 +269,7 @@ def test_a_masked_live_session_is_decided_again_alike() -> None:
 
 def test_the_log_knows_every_kind() -> None:
     """Each kind the detectors find has a number of its own in the log."""
-    assert [kind.name for kind in SecretKind] == [found.name for found in HiddenKind if found is not HiddenKind.OTHER]
+    assert [kind.name for kind in SecretKind] == [item.name for item in HiddenKind if item is not HiddenKind.OTHER]
 
 
 def test_masking_twice_is_masking_once() -> None:
@@ -273,8 +278,8 @@ def test_masking_twice_is_masking_once() -> None:
         door = Redactor(Redaction.MASK)
         once = door.text(text, "")
         assert door.text(once, "") == Redactor(Redaction.MASK).text(once, "") == once
-        told = json.dumps({"said": [text]}).encode()
-        again = door.content(told, "")
+        content = json.dumps({"said": [text]}).encode()
+        again = door.content(content, "")
         assert door.content(again, "") == again
         assert json.loads(again) == {"said": [once]}
 
@@ -286,9 +291,9 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(), 
 def test_what_holds_nothing_is_not_touched(value: Any) -> None:
     """Bytes in which nothing is found stay the very same, however they are written."""
     door = Redactor(Redaction.MASK)
-    told = json.dumps(value, indent=1).encode()
+    content = json.dumps(value, indent=1).encode()
     if not door.counts or door.value(value, "") == value:
-        assert door.content(told, "") == told
+        assert door.content(content, "") == content
 
 
 def test_a_page_that_says_a_placeholder_is_no_redaction() -> None:
@@ -304,9 +309,9 @@ def test_suspects_are_counted_once(tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     file.write_text(json.dumps([ASK, CALL, RESULT]))
     store = vmstore.memory_store()
-    found = store.import_file(file, session="s")
-    assert found.suspects == {"api_key": 1, "email": 1, "password": 1}
-    assert len(found.suspect_pages) == 3 and found.suspect_pages[0].startswith("s/p")
+    report = store.import_file(file, session="s")
+    assert report.suspects == {"api_key": 1, "email": 1, "password": 1}
+    assert len(report.suspect_pages) == 3 and report.suspect_pages[0].startswith("s/p")
     again = store.import_file(file)
     assert (again.new, again.suspects, again.suspect_pages) == (0, {}, [])
     masked = vmstore.memory_store().import_file(file, session="s", redaction="mask")

@@ -16,7 +16,7 @@ from vmstore.redact.national_ids import luhn
 from vmstore.redact.span import SecretKind, SecretSpan
 
 
-def found(text: str, kinds: set[SecretKind] | None = None) -> list[tuple[str, str]]:
+def secrets_in(text: str, kinds: set[SecretKind] | None = None) -> list[tuple[str, str]]:
     """What is found, by kind."""
     listed = spans(text) if kinds is None else spans(text, kinds)
     return [(span.kind.value, text[span.start : span.end]) for span in listed]
@@ -25,17 +25,17 @@ def found(text: str, kinds: set[SecretKind] | None = None) -> list[tuple[str, st
 def test_the_seeds_example() -> None:
     """Of an example the secret and the password are found, whole and without their names, and the id is not."""
     text = "OAUTH_CLIENT_ID=abc123xyz\nOAUTH_CLIENT_SECRET=super_secret_key_here\nDATABASE_PASSWORD=admin123\n"
-    assert found(text) == [("secret", "super_secret_key_here"), ("password", "admin123")]
+    assert secrets_in(text) == [("secret", "super_secret_key_here"), ("password", "admin123")]
 
 
 def test_our_own_digests_and_names_stay() -> None:
     """Hashes, salts, references and everything else that vmstore prints of a store is nothing to hide."""
     store = vmstore.memory_store()
     store.record("s1", {"model": "m", "messages": [{"role": "user", "content": "Hello there."}]})
-    told = "\n".join(str(row) for row in store.query("MUTATIONS position, kind, detail"))
-    assert "root" in told
-    assert found(told) == []
-    assert found("p17@turn:3 vm://default/s1/p17@turn:42#level=2 cursor 9223372036854775807.12") == []
+    text = "\n".join(str(row) for row in store.query("MUTATIONS position, kind, detail"))
+    assert "root" in text
+    assert secrets_in(text) == []
+    assert secrets_in("p17@turn:3 vm://default/s1/p17@turn:42#level=2 cursor 9223372036854775807.12") == []
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_our_own_digests_and_names_stay() -> None:
 )
 def test_machines_only_where_asked(text: str, expected: list[tuple[str, str]]) -> None:
     """Addresses of machines are found where they are asked for, and only then."""
-    assert found(text, set(SecretKind)) == expected
-    assert found(text) == []
+    assert secrets_in(text, set(SecretKind)) == expected
+    assert secrets_in(text) == []
 
 
 def test_kinds_are_chosen() -> None:
     """What is not asked for is not found."""
     text = "ada@lovelace.dev, 4111 1111 1111 1111"
-    assert found(text, {SecretKind.CARD}) == [("card", "4111 1111 1111 1111")]
-    assert found(text, set()) == []
+    assert secrets_in(text, {SecretKind.CARD}) == [("card", "4111 1111 1111 1111")]
+    assert secrets_in(text, set()) == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_kinds_are_chosen() -> None:
 )
 def test_private_blocks(text: str, hidden: list[str]) -> None:
     """A private block goes with its marks; one that is never closed to the end of its line, or of the text."""
-    assert found(text) == [("private", one) for one in hidden]
+    assert secrets_in(text) == [("private", item) for item in hidden]
 
 
 def test_a_key_that_is_cut_off_is_still_one() -> None:
@@ -89,11 +89,11 @@ def test_luhn_sees_every_wrong_digit(number: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.sampled_from(list(SecretKind))), max_size=8))
-def test_spans_do_not_touch_each_other(told: list[tuple[int, int, SecretKind]]) -> None:
+def test_spans_do_not_touch_each_other(text: list[tuple[int, int, SecretKind]]) -> None:
     """Whatever overlaps becomes one span, and nothing that was found is left uncovered."""
-    listed = [SecretSpan(start, start + long, kind) for start, long, kind in told]
+    listed = [SecretSpan(start, start + long, kind) for start, long, kind in text]
     joined = apart(iter(listed))
-    assert all(one.end <= other.start for one, other in pairwise(joined))
+    assert all(first.end <= other.start for first, other in pairwise(joined))
     covered = {place for span in joined for place in range(span.start, span.end)}
     assert covered == {place for span in listed for place in range(span.start, span.end)}
 
@@ -144,8 +144,8 @@ LISTINGS = {
 @pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
 def test_owners_of_listed_files_are_users(listing: str) -> None:
     """Each listing's owner is found, its group where it is called the same, and no account of a system."""
-    found = [listing[span.start : span.end] for span in spans(listing, {SecretKind.USER})]
-    assert found == ["jane"] * listing.count("jane") and found
+    listings = [listing[span.start : span.end] for span in spans(listing, {SecretKind.USER})]
+    assert listings == ["jane"] * listing.count("jane") and listings
 
 
 def test_what_looks_like_a_mode_is_no_listing() -> None:

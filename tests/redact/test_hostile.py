@@ -15,8 +15,8 @@ from vmstore.redact.span import Literal, SecretKind
 
 NIGHT = tries(1) > 1  # time is measured then, of longer texts
 LITERALS = sorted(
-    {one.literal for one in KEYS}
-    | {literal for one in LOW for literal in ([one.literal] if isinstance(one, Literal) else one.needs)}
+    {key.literal for key in KEYS}
+    | {literal for item in LOW for literal in ([item.literal] if isinstance(item, Literal) else item.needs)}
 )
 TAILS = ("", " ", "=", ": ", "\n", '="', "('", "x9", "/a", '"""')
 ODD = ("aaaaaaaa", "xxxxxx-", "1a2B3c4D5e6F7g8H9", "----", "====", "(1", "AB12", "\\", '"', "\u00e9", "1111 ", "::")

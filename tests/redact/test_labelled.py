@@ -27,29 +27,29 @@ def ours(text: str) -> list[Pair]:
 
 def seeds(text: str) -> list[Pair]:
     """Where the short list does."""
-    return [found.span() for pattern in SEED for found in pattern.finditer(text)]
+    return [match.span() for pattern in SEED for match in pattern.finditer(text)]
 
 
 def test_the_set_is_large_enough() -> None:
     """The set has at least 300 lines, and as many of them hide nothing as hide something."""
-    told = lines()
-    with_secrets = sum(bool(one.secrets) for one in told)
-    assert len(told) >= 300
-    assert min(with_secrets, len(told) - with_secrets) >= 150
+    other_lines = lines()
+    with_secrets = sum(bool(other_line.secrets) for other_line in other_lines)
+    assert len(other_lines) >= 300
+    assert min(with_secrets, len(other_lines) - with_secrets) >= 150
 
 
 def test_recall_and_precision() -> None:
     """At least 95 of 100 secrets are found whole, and at least 90 of 100 finds are secrets."""
-    found = score(ours, lines())
-    assert found.recall >= 0.95, "\n".join(found.missed)
-    assert found.precision >= 0.90, "\n".join(found.alarms)
+    actual_score = score(ours, lines())
+    assert actual_score.recall >= 0.95, "\n".join(actual_score.missed)
+    assert actual_score.precision >= 0.90, "\n".join(actual_score.alarms)
 
 
 def test_the_plain_list_of_the_seed_does_worse() -> None:
     """The short list of patterns finds under a third of the secrets, with more false alarms."""
-    plain, found = score(seeds, lines()), score(ours, lines())
-    assert plain.recall < 1 / 3 < found.recall
-    assert plain.precision < found.precision
+    plain, actual_score = score(seeds, lines()), score(ours, lines())
+    assert plain.recall < 1 / 3 < actual_score.recall
+    assert plain.precision < actual_score.precision
 
 
 def test_kinds_are_right() -> None:
@@ -77,7 +77,7 @@ def test_kinds_are_right() -> None:
 )
 def test_the_count_counts(pairs: list[Pair], expected: tuple[int, int, int]) -> None:
     """A secret counts as found only where all of it is covered, and a find as right only where it touches one."""
-    told = line("key \u27e8SECRET|ab\u00a6cd\u27e9 end")
-    assert told == Line("key abcd end", [(4, 8, "SECRET")])
-    found = score(lambda text: pairs, [told])
-    assert (found.found, found.right, found.finds) == expected
+    other_line = line("key \u27e8SECRET|ab\u00a6cd\u27e9 end")
+    assert other_line == Line("key abcd end", [(4, 8, "SECRET")])
+    actual_score = score(lambda text: pairs, [other_line])
+    assert (actual_score.found, actual_score.right, actual_score.finds) == expected

@@ -43,27 +43,27 @@ def filled(path: Path) -> vmstore.Store:
 def within(out: Path) -> bytes:
     """All that can be read in an export: its bytes, and the rows of tables."""
     files = [out] if out.is_file() else sorted(out.rglob("*"))
-    found = b"\n".join(file.read_bytes() for file in files)
+    text = b"\n".join(file.read_bytes() for file in files)
     for file in files:
         if file.suffix == ".parquet":
             import duckdb
 
-            found += repr(duckdb.sql(f"SELECT * FROM '{file}'").fetchall()).encode()
-    return found
+            text += repr(duckdb.sql(f"SELECT * FROM '{file}'").fetchall()).encode()
+    return text
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "sqlite"])
 def test_no_value_leaves_unless_told(tmp_path: Path, format: str) -> None:
     """No export holds a value, names and ids included, what was masked is counted; told not to, it holds them all."""
     with filled(tmp_path / "a.vms") as store:
-        told = store.export(tmp_path / "masked", format=format)
+        report = store.export(tmp_path / "masked", format=format)
         plain = store.export(tmp_path / "plain", format=format, redact=False)
         assert not any(value.encode() in within(tmp_path / "masked") for value in VALUES)
         assert all(value.encode() in within(tmp_path / "plain") for value in VALUES)
-    assert told.redacted and set(told.masked) == {"password", "api_key", "email"} and told.unseen == 1
-    assert told.values == 3
+    assert report.redacted and set(report.masked) == {"password", "api_key", "email"} and report.unseen == 1
+    assert report.values == 3
     assert not plain.redacted and plain.masked == {}
-    assert (told.mutations, told.commits) == (plain.mutations, plain.commits)
+    assert (report.mutations, report.commits) == (plain.mutations, plain.commits)
 
 
 def test_a_masked_bundle_is_a_bundle(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_masked_bundle_is_a_bundle(tmp_path: Path) -> None:
     assert other.verify().ok
     assert [info.session for info in other.sessions()] == ["later", "of [EMAIL 1]"]
     session = other.session("later")
-    said = [session.content(page.page) for page in session.pages()]
-    assert b"[PASSWORD 1] stands in it" in said and b"again [API_KEY 1]" in said
-    assert any(b"left out of a redacted export" in one for one in said)
+    contents = [session.content(page.page) for page in session.pages()]
+    assert b"[PASSWORD 1] stands in it" in contents and b"again [API_KEY 1]" in contents
+    assert any(b"left out of a redacted export" in content for content in contents)
     assert session.context(call=2).messages()[0]["content"][0]["text"] == "[PASSWORD 1] stands in it"
     assert not hashes & {commit.hash for commit in other.admin.log.tail(0, 99)}
     exact = vmstore.memory_store()
@@ -102,8 +102,8 @@ def test_a_backup_holds_all(tmp_path: Path) -> None:
     with filled(tmp_path / "a.vms") as store:
         store.backup(tmp_path / "b")
     with vmstore.open(tmp_path / "b") as kept:
-        said = json.dumps([kept.session("later").context(call=1).messages()])
-    assert PASSWORD in said
+        text = json.dumps([kept.session("later").context(call=1).messages()])
+    assert PASSWORD in text
 
 
 def test_only_a_bundle_is_exact(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
     store.record("s", {"model": "m", "messages": [ASK]})
 
     def shown(format: str) -> tuple[bool, list[str]]:
-        found = store.export(tmp_path / f"{store.admin.log.ordinal}-{format}-{clock.now()}", format=format)
-        return found.redacted, found.approved
+        report = store.export(tmp_path / f"{store.admin.log.ordinal}-{format}-{clock.now()}", format=format)
+        return report.redacted, report.approved
 
     assert shown("sqlite") == (True, [])
-    (told,) = vmstore.approve(store, "sqlite", "s", who="Ada", until_us=clock.now() + 3_600_000_000)
-    assert (told.artifact, told.granted, told.who, told.in_force) == ("sqlite", True, "Ada", True)
+    (approval,) = vmstore.approve(store, "sqlite", "s", who="Ada", until_us=clock.now() + 3_600_000_000)
+    assert (approval.artifact, approval.granted, approval.who, approval.in_force) == ("sqlite", True, "Ada", True)
     assert (shown("sqlite"), shown("parquet")) == ((False, ["Ada"]), (True, []))
     store.session("s").fork("t")
     assert shown("sqlite") == (True, []), "a fork needs a word of its own"
@@ -132,7 +132,7 @@ def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
     assert (shown("sqlite"), shown("jsonl")) == ((False, ["Bob"]), (False, ["Bob"]))
     vmstore.approve(store, ["all"], who="Bob", granted=False)
     assert (shown("sqlite"), shown("jsonl")) == ((True, []), (True, []))
-    assert [one.granted for one in vmstore.approvals(store) if one.session == "s"] == [True, True, False]
+    assert [approval.granted for approval in vmstore.approvals(store) if approval.session == "s"] == [True, True, False]
     vmstore.approve(store, "jsonl", who="Eve", until_us=clock.now() + 1_000_000)
     assert shown("jsonl") == (False, ["Eve"])
     clock.advance(2_000_000)

@@ -53,13 +53,13 @@ def test_words_are_not_looked_for_elsewhere() -> None:
 
 def test_fields_of_json_are_masked_by_their_names() -> None:
     """A field whose name says that it is secret is masked, whatever its value looks like, and other fields stay."""
-    told = {
+    fields = {
         "user": "ada",
         "password": "swordfish",
         "nested": [{"api_key": "k3y-of-the-house", "max_tokens": 100}],
         "n": None,
     }
-    assert Mask().value(told, "request") == {
+    assert Mask().value(fields, "request") == {
         "user": "ada",
         "password": "[PASSWORD 1]",
         "nested": [{"api_key": "[SECRET 1]", "max_tokens": 100}],
@@ -99,8 +99,8 @@ def test_another_finder_comes_after_ours() -> None:
 
     def names(text: str) -> list[SecretSpan]:
         return [
-            SecretSpan(found.start(), found.end(), SecretKind.SECRET)
-            for found in re.finditer(r"prod/db|hunter\w*", text)
+            SecretSpan(match.start(), match.end(), SecretKind.SECRET)
+            for match in re.finditer(r"prod/db|hunter\w*", text)
         ]
 
     text = "in prod/db: password=hunter2xyz"
@@ -110,8 +110,8 @@ def test_another_finder_comes_after_ours() -> None:
 
 def test_fields_that_become_the_same_are_both_kept() -> None:
     """Two fields whose names are masked alike stay two, and a number that is a card is masked."""
-    told = {"ada@lovelace.dev": 1, "Ada@lovelace.dev": 2, "card": 4111111111111111}
-    assert Mask().value(told, "") == {"[EMAIL 1]": 1, "[EMAIL 1] (2)": 2, "card": "[CARD 1]"}
+    fields = {"ada@lovelace.dev": 1, "Ada@lovelace.dev": 2, "card": 4111111111111111}
+    assert Mask().value(fields, "") == {"[EMAIL 1]": 1, "[EMAIL 1] (2)": 2, "card": "[CARD 1]"}
 
 
 def test_arguments_within_a_text_are_looked_into() -> None:

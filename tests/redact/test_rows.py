@@ -28,28 +28,28 @@ def hidden(text: str, start: int, end: int) -> bool:
 def key(pattern: str) -> tuple[str, int, int]:
     """A key drawn from a row, which no manual would show, and which of it is secret."""
     for seed in range(TRIES):
-        found = drawn(pattern, str(seed))
-        if not SAMPLE.search(found[0]):
-            return found[0], *found.span(found.lastindex or 0)
+        actual_drawn = drawn(pattern, str(seed))
+        if not SAMPLE.search(actual_drawn[0]):
+            return actual_drawn[0], *actual_drawn.span(actual_drawn.lastindex or 0)
     raise AssertionError(f"only samples were drawn for {pattern}")
 
 
 @pytest.mark.parametrize(("literal", "follows"), VENDORS, ids=[row[0] for row in VENDORS])
 def test_each_vendors_key_is_found(literal: str, follows: str) -> None:
     """A key drawn in the published form is found whole: alone, in quotes, in a sentence and in an address."""
-    told, start, end = key(re.escape(literal) + follows)
+    text, start, end = key(re.escape(literal) + follows)
     for around in ("{}", "x = '{}'\n", "we use {} for it", "https://example.org/?k={}"):
         place = around.index("{}")
-        assert hidden(around.format(told), place + start, place + end), around
+        assert hidden(around.format(text), place + start, place + end), around
 
 
 @pytest.mark.parametrize("row", AROUND, ids=[row[0] for row in AROUND])
 def test_each_key_that_is_known_by_its_middle_is_found(row: tuple[str, str, str]) -> None:
     """A key drawn around a literal is found whole, behind a blank or within an address."""
     literal, before, follows = row
-    told, start, end = key(f"(?:{before}){re.escape(literal)}{follows}")
-    head = "https://example.org/a" if told[0] in "?&;~:" else "it is "
-    assert hidden(head + told + " there", len(head) + start, len(head) + end)
+    text, start, end = key(f"(?:{before}){re.escape(literal)}{follows}")
+    head = "https://example.org/a" if text[0] in "?&;~:" else "it is "
+    assert hidden(head + text + " there", len(head) + start, len(head) + end)
 
 
 DRAWN = [row for row in COMMANDS if row[0] != '"auth"']  # that one must be a name and a password in base64
@@ -62,12 +62,17 @@ def test_each_command_gives_its_secret_away(literal: str, follows: str) -> None:
     for seed in range(TRIES):
         rng = random.Random(seed)
         text = draw(re.escape(literal) + follows, rng)
-        told = shape.match(text)
-        if told and not is_placeholder(told["value"]) and not told["value"].isdigit() and told["value"][0] not in "/.":
+        value = shape.match(text)
+        if (
+            value
+            and not is_placeholder(value["value"])
+            and not value["value"].isdigit()
+            and value["value"][0] not in "/."
+        ):
             break
     else:
         raise AssertionError("nothing was drawn")
-    assert hidden(text, *told.span("value")), text
+    assert hidden(text, *value.span("value")), text
 
 
 NUMBERS = (
@@ -85,7 +90,7 @@ NUMBERS = (
     *("RFC GODE561231GR8", "CURP BOXW310820HNERXN09", "id 11010519491231002X", "my number 123456789018"),
 )
 """Numbers that states or those who write about them publish as examples, behind the words for them."""
-WRONG = tuple(one for one in NUMBERS if not one.startswith(("ITIN", "Steuer", "PAN", "CURP", "RFC", "CPR")))
+WRONG = tuple(number for number in NUMBERS if not number.startswith(("ITIN", "Steuer", "PAN", "CURP", "RFC", "CPR")))
 
 
 def of_a_person(text: str) -> list[str]:
@@ -93,36 +98,40 @@ def of_a_person(text: str) -> list[str]:
     return [text[span.start : span.end] for span in spans(text) if span.kind is SecretKind.SSN]
 
 
-@pytest.mark.parametrize("told", NUMBERS)
-def test_each_states_numbers_are_found(told: str) -> None:
+@pytest.mark.parametrize("text", NUMBERS)
+def test_each_states_numbers_are_found(text: str) -> None:
     """An example that is published is found whole behind the word for it."""
-    assert [told.endswith(" " + one) for one in of_a_person(told)] == [True]
+    assert [text.endswith(" " + item) for item in of_a_person(text)] == [True]
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_a_number_with_a_wrong_digit_is_nobodys(told: str) -> None:
+@pytest.mark.parametrize("text", WRONG)
+def test_a_number_with_a_wrong_digit_is_nobodys(text: str) -> None:
     """With another digit before its last one, a number that has a check digit is none."""
-    at = max(place for place, one in enumerate(told[:-1]) if one.isdigit())
-    wrong = told[:at] + str((int(told[at]) + 1) % 10) + told[at + 1 :]
+    at = max(place for place, each_text in enumerate(text[:-1]) if each_text.isdigit())
+    wrong = text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
     assert of_a_person(wrong) == []
 
 
 def test_every_state_has_an_example() -> None:
     """No row of the tables of states is without an example, here or in the labelled sets."""
-    texts = [*NUMBERS, *(one.text for one in lines()), *(one.text for half in ("tune", "test") for one in second(half))]
-    found = {row for text in texts for row in rows_of(text)}
-    assert [row for row in (*national_ids.STATES, *national_ids.CODES) if id(row) not in found] == []
+    texts = [
+        *NUMBERS,
+        *(line.text for line in lines()),
+        *(item.text for half in ("tune", "test") for item in second(half)),
+    ]
+    rows = {row for text in texts for row in rows_of(text)}
+    assert [row for row in (*national_ids.STATES, *national_ids.CODES) if id(row) not in rows] == []
 
 
 def rows_of(text: str) -> list[int]:
     """The rows of the tables of states that a text has a number of."""
-    low, found = text.lower(), []
+    low, ids = text.lower(), []
     for state in national_ids.STATES:
         for layout in state.groups.replace("!", "|").split("|"):
-            for told in re.finditer(rf"(?<!\d){national_ids.grouped(layout)}(?!\d)", text) if layout else ():
-                digits = re.sub(r"\D", "", told[0])
-                found += [id(state)] if re.search(state.words, low) and state.check(digits) else []
+            for match in re.finditer(rf"(?<!\d){national_ids.grouped(layout)}(?!\d)", text) if layout else ():
+                digits = re.sub(r"\D", "", match[0])
+                ids += [id(state)] if re.search(state.words, low) and state.check(digits) else []
     for code in national_ids.CODES:
-        for told in re.finditer(rf"(?<!\w)(?:{code.shape})(?!\w)", text):
-            found += [id(code)] if code.check(re.sub(r"[ .-]", "", told[0])) else []
-    return found
+        for match in re.finditer(rf"(?<!\w)(?:{code.shape})(?!\w)", text):
+            ids += [id(code)] if code.check(re.sub(r"[ .-]", "", match[0])) else []
+    return ids

@@ -27,22 +27,22 @@ def ours(text: str) -> list[Pair]:
 @pytest.mark.parametrize("name", SETS)
 def test_recall_and_precision_on_a_set_of_another(name: str) -> None:
     """As many secrets of another's set are found whole, and as many finds are secrets, as were when it was measured."""
-    told, recall, precision = SETS[name]
-    found, secrets, right, finds, *_ = score(ours, told)  # totals alone, so that a failure shows no text
-    assert found >= recall * secrets
+    value, recall, precision = SETS[name]
+    actual, secrets, right, finds, *_ = score(ours, value)  # totals alone, so that a failure shows no text
+    assert actual >= recall * secrets
     assert right >= precision * finds
 
 
-def balanced(told: list[Line]) -> bool:
+def balanced(lines: list[Line]) -> bool:
     """Whether a set has enough texts with secrets, and enough without."""
-    hidden = sum(bool(one.secrets) for one in told)
-    return min(hidden, len(told) - hidden) > 0.35 * len(told)
+    hidden = sum(bool(line.secrets) for line in lines)
+    return min(hidden, len(lines) - hidden) > 0.35 * len(lines)
 
 
 def test_the_sets_are_others() -> None:
     """Each set holds look-alikes beside texts with secrets, and no text of one is in another."""
-    texts = [{one.text for one in told} for told, *_ in SETS.values()]
-    assert all(balanced(told) and len(told) >= 370 for told, *_ in SETS.values())
+    texts = [{entry.text for entry in item} for item, *_ in SETS.values()]
+    assert all(balanced(item) and len(item) >= 370 for item, *_ in SETS.values())
     assert sum(map(len, texts)) == len(set().union(*texts))
 
 

@@ -52,9 +52,11 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_no_tail_is_left(way: str, length: int) -> None:
     """However long a value is and whatever names it, none of its pieces of eight characters is left."""
-    told = value(length, LETTERS[:-2] if way in ("password in an address", "vendor", "cookie", "address") else LETTERS)
-    shown = Mask().text(WAYS[way].format(told), "")
-    pieces = {told[at : at + 8] for at in range(0, length - 7, 8)} | {told[-8:]}
+    other_value = value(
+        length, LETTERS[:-2] if way in ("password in an address", "vendor", "cookie", "address") else LETTERS
+    )
+    shown = Mask().text(WAYS[way].format(other_value), "")
+    pieces = {other_value[at : at + 8] for at in range(0, length - 7, 8)} | {other_value[-8:]}
     assert not [piece for piece in pieces if piece in shown]
 
 
@@ -63,8 +65,8 @@ def test_tokens_in_parts_and_blocks_are_taken_whole(length: int) -> None:
     """A token in three parts and a private key in lines are one find each, to their last character."""
     lines = "\n".join(value(length)[at : at + 64] for at in range(0, length, 64))
     block = f"-----BEGIN RSA PRIVATE{' '}KEY-----\n{lines}\n-----END RSA PRIVATE{' '}KEY-----"
-    for told in (jwt(length), block):
-        assert [span[:2] for span in spans(f"a {told} b")] == [(2, 2 + len(told))]
+    for case in (jwt(length), block):
+        assert [span[:2] for span in spans(f"a {case} b")] == [(2, 2 + len(case))]
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -75,21 +77,23 @@ def bytes_of(folder: Path) -> bytes:
 @pytest.mark.parametrize("length", [700, 5_000, 100_000])
 def test_no_tail_reaches_the_log(tmp_path: Path, length: int) -> None:
     """Told to a session that masks, a long value is in no file and in no cell of its store, wherever it stood."""
-    told = value(length)
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": json.dumps({"token": told})}}
+    other_value = value(length)
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": json.dumps({"token": other_value})}}
     messages = [
-        {"role": "user", "content": f"AWS_SESSION_TOKEN={told}\nthen go on"},
+        {"role": "user", "content": f"AWS_SESSION_TOKEN={other_value}\nthen go on"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": json.dumps({"refresh_token": told, "ok": True})},
-        {"role": "user", "content": f'again: secret_access_key = "{told}"'},
+        {"role": "tool", "tool_call_id": "c", "content": json.dumps({"refresh_token": other_value, "ok": True})},
+        {"role": "user", "content": f'again: secret_access_key = "{other_value}"'},
     ]
     for redaction in ("mask", None):
         folder = tmp_path / f"{redaction}.vms"
         with vmstore.open(folder) as store:
-            store.record("s", {"model": "m", "messages": messages, "metadata": {"api_key": told}}, redaction=redaction)
+            store.record(
+                "s", {"model": "m", "messages": messages, "metadata": {"api_key": other_value}}, redaction=redaction
+            )
             last = store.admin.log.tail(store.admin.log.ordinal - 1, 1)[0].cell
-            cells = [store.admin.log.cells([one]) for one in range(1, last + 99)]
-            sealed = b"\n".join(cell.content for found in cells for cell in found.values())
+            cells = [store.admin.log.cells([number]) for number in range(1, last + 99)]
+            sealed = b"\n".join(cell.content for actual_cell in cells for cell in actual_cell.values())
         everything = bytes_of(folder) + sealed
-        left = [at for at in range(0, length - 12, 12) if told[at : at + 12].encode() in everything]
+        left = [at for at in range(0, length - 12, 12) if other_value[at : at + 12].encode() in everything]
         assert bool(left) == (redaction is None), "the value is found where nothing hides it, and only there"

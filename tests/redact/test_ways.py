@@ -172,14 +172,14 @@ def test_the_value_is_found_whole(way: str) -> None:
 WALLET = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 NAMED = (
     *(
-        f"{one}: {WALLET}"
-        for one in ("mnemonic", "seed", "recovery phrase", "my wallet", "the phrase", "bip39", "BIP-39")
+        f"{text}: {WALLET}"
+        for text in ("mnemonic", "seed", "recovery phrase", "my wallet", "the phrase", "bip39", "BIP-39")
     ),
-    *(f"{one}: A1B2C-3D4E5-F6G7H-8J9K0" for one in ("license key", "licence key", "product key", "activation code")),
+    *(f"{text}: A1B2C-3D4E5-F6G7H-8J9K0" for text in ("license key", "licence key", "product key", "activation code")),
     "Lizenzschl\u00fcssel: A1B2C-3D4E5-F6G7H-8J9K0",
     *(
-        f"{one}: X12345678"
-        for one in ("passport number", "Reisepass", "passeport", "pasaporte", "passaporto", "paspoort")
+        f"{text}: X12345678"
+        for text in ("passport number", "Reisepass", "passeport", "pasaporte", "passaporto", "paspoort")
     ),
     *(
         "Personalausweis: L01X00T47",

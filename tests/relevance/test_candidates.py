@@ -27,7 +27,7 @@ def test_candidates_are_the_same_some_rows_at_a_time(
     chance = random.Random(f"{sentence}{most}{sparse}")
     for _ in range(40):
         count = chance.choice((1, 5, 9, 40, 200, 500))
-        found, plain = [], []
+        items, plain = [], []
         for word in range(chance.randrange(1, 6)):
             rows = sorted(chance.sample(range(count), chance.randrange(0, min(count, 60) + 1)))
             often = {row: float(chance.choice((1, 1, 1, 2, 5))) for row in rows}
@@ -41,7 +41,7 @@ def test_candidates_are_the_same_some_rows_at_a_time(
                 sums[row] = sums.get(row, 0.0) + LIKE * alike * weight
             needle = Needle(str(word), (str(word),))
             likes = tuple((np.array(some, np.int64), alike) for some, alike in others)
-            found.append(Found(needle, np.array(rows, np.int64), np.array([*often.values()]), weight, likes))
+            items.append(Found(needle, np.array(rows, np.int64), np.array([*often.values()]), weight, likes))
             plain.append(naive.FoundNeedle(needle, often, weight, {}, sums))
-        rows, total = best.candidates(count, found, sentence, most)
+        rows, total = best.candidates(count, items, sentence, most)
         assert (rows.tolist(), total) == naive._candidates(count, plain, sentence, most)

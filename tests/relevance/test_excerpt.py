@@ -163,10 +163,10 @@ def test_without_an_answer_the_beginning_is_shown() -> None:
 @given(st.text(max_size=300), st.text(max_size=20), st.integers(30, 200))
 def test_any_text_has_an_excerpt(text: str, query: str, chars: int) -> None:
     """An excerpt keeps within its length, is one line, and its marks are in order within it."""
-    found = excerpt(text, parse_query(f"{query} {text[50:80]}", ENGLISH), ENGLISH, chars)
-    assert len(found.text) <= chars
-    assert len(found.text.splitlines()) <= 1
+    actual_excerpt = excerpt(text, parse_query(f"{query} {text[50:80]}", ENGLISH), ENGLISH, chars)
+    assert len(actual_excerpt.text) <= chars
+    assert len(actual_excerpt.text.splitlines()) <= 1
     at = 0
-    for start, stop in found.marks:
-        assert at <= start < stop <= len(found.text)
+    for start, stop in actual_excerpt.marks:
+        assert at <= start < stop <= len(actual_excerpt.text)
         at = stop

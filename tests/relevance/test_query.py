@@ -28,10 +28,10 @@ def kinds(text: str) -> dict[str, str]:
 
 def test_a_question_asks_for_its_words_without_stop_words() -> None:
     """A question in natural words asks for those that say what it is about, each once."""
-    found = asked("When did Maria go to the museum, the Museum?")
-    assert [word.terms for word in found.words] == [("maria",), ("go",), ("museum",)]
-    assert not found.required
-    assert not found.notes
+    query = asked("When did Maria go to the museum, the Museum?")
+    assert [word.terms for word in query.words] == [("maria",), ("go",), ("museum",)]
+    assert not query.required
+    assert not query.notes
 
 
 def test_each_word_has_its_kind() -> None:
@@ -67,10 +67,10 @@ def test_a_name_asks_for_its_whole_first() -> None:
 
 def test_a_phrase_is_required_in_its_order_with_stop_words() -> None:
     """Quoted words are to stand next to each other, and are words of the question too."""
-    found = asked('"not to be" again')
-    (phrase,) = found.phrases
+    query = asked('"not to be" again')
+    (phrase,) = query.phrases
     assert phrase.sequence == ("not", "to", "be")
-    assert found.required == ((phrase,),)
+    assert query.required == ((phrase,),)
     assert asked("“red car”").phrases == asked('"red car"').phrases == asked("«red car»").phrases
     assert [word.text for word in asked('"red car"').words] == ["red", "car"]
 
@@ -82,9 +82,9 @@ def test_a_quoted_name_is_required_as_a_whole() -> None:
 
 def test_minus_leaves_out_words_and_phrases() -> None:
     """A minus before a word or a phrase takes what has it out of the answer."""
-    found = asked('car -blue -"old red"')
-    assert [word.text for word in found.words] == ["car"]
-    first, second = found.excluded
+    query = asked('car -blue -"old red"')
+    assert [word.text for word in query.words] == ["car"]
+    first, second = query.excluded
     assert isinstance(first, Asked) and first.terms == ("blue",)
     assert isinstance(second, AskedPhrase) and second.sequence == ("old", "red")
 
@@ -109,16 +109,16 @@ def test_minus_leaves_out_words_and_phrases() -> None:
 )
 def test_an_operator_that_cannot_be_meant_is_text(text: str, words: list[str]) -> None:
     """Signs that are no operator where they stand change nothing."""
-    found = asked(text)
-    assert [word.text for word in found.words if word.kind is not AskedKind.STOP] == words
-    assert not found.excluded and not found.phrases and not found.required
+    query = asked(text)
+    assert [word.text for word in query.words if word.kind is not AskedKind.STOP] == words
+    assert not query.excluded and not query.phrases and not query.required
 
 
 def test_plus_requires() -> None:
     """A plus before a word makes it one that every answer has."""
-    found = asked("+paint red")
-    assert [[one.text for one in group] for group in found.required] == [["paint"]]
-    assert [word.text for word in found.words] == ["paint", "red"]
+    query = asked("+paint red")
+    assert [[item.text for item in group] for group in query.required] == [["paint"]]
+    assert [word.text for word in query.words] == ["paint", "red"]
 
 
 def test_or_joins_alternatives() -> None:
@@ -127,9 +127,9 @@ def test_or_joins_alternatives() -> None:
     assert either.kind == AskedKind.EITHER
     assert either.terms == ("fix", "repair", "mend")
     assert bug.terms == ("bug",)
-    found = asked('"red car" OR bike')
-    assert [one.text for one in found.required[0]] == ["red car", "bike"]
-    assert len(found.required) == 1
+    query = asked('"red car" OR bike')
+    assert [item.text for item in query.required[0]] == ["red car", "bike"]
+    assert len(query.required) == 1
 
 
 @pytest.mark.parametrize("text", ["OR", "a OR", "OR b", "a OR OR b", "a OR -blue"])
@@ -189,16 +189,16 @@ def test_stop_words_alone_are_asked_for() -> None:
 
 def test_a_text_of_several_lines_has_no_operators() -> None:
     """What was pasted asks for its words, whatever stands in it."""
-    found = asked('File "a.py", line 3\n-foo "bar baz"\nOR *')
-    assert not found.excluded and not found.phrases and not found.required
+    query = asked('File "a.py", line 3\n-foo "bar baz"\nOR *')
+    assert not query.excluded and not query.phrases and not query.required
 
 
 def test_a_long_question_is_bounded() -> None:
     """Of a megabyte the beginning is asked for, and notes say how much was left out."""
-    found = asked(" ".join(f"w{number}" for number in range(170_000)))
-    assert len(found.words) == WORDS_MAX
-    assert found.notes[0].startswith(f"Only the first {CHARS_MAX} of ")
-    assert found.notes[1].startswith(f"Only the first {WORDS_MAX} words are asked for; ")
+    query = asked(" ".join(f"w{number}" for number in range(170_000)))
+    assert len(query.words) == WORDS_MAX
+    assert query.notes[0].startswith(f"Only the first {CHARS_MAX} of ")
+    assert query.notes[1].startswith(f"Only the first {WORDS_MAX} words are asked for; ")
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_no_sign_is_an_error(text: str) -> None:
 @given(st.text(alphabet=st.sampled_from("ab\"-+*OR ()北.\n'/_Aé🎈"), max_size=60) | st.text(max_size=60))
 def test_any_question_is_read(text: str) -> None:
     """No question raises; what it asks for has terms or beginnings, and it is empty only with a note."""
-    found = asked(text)
+    query = asked(text)
     assert all(
-        word.terms or word.prefixes for word in (*found.words, *(e for e in found.excluded if isinstance(e, Asked)))
+        word.terms or word.prefixes for word in (*query.words, *(e for e in query.excluded if isinstance(e, Asked)))
     )
-    assert found.words or found.phrases or found.notes
-    assert found == asked(text)
+    assert query.words or query.phrases or query.notes
+    assert query == asked(text)
 
 
 @pytest.mark.parametrize(

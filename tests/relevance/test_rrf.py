@@ -18,7 +18,7 @@ def test_the_numbers_are_those_that_were_asked_for() -> None:
     assert (rrf.K, rrf.TAGS, rrf.WORDS, rrf.EMBEDDING, rrf.GRAVITY) == (60, 0.50, 0.30, 0.20, 0.5)
     first, *others = rrf.fused(["a", "b"], ["b", "a"], ["b", "c"])
     assert first.key == "b" and math.isclose(first.score, 0.50 / 62 + 0.30 / 61 + 0.20 / 61)
-    assert [one.key for one in others] == ["a", "c"]
+    assert [other.key for other in others] == ["a", "c"]
     assert math.isclose(others[0].score, 0.50 / 61 + 0.30 / 62)
     assert math.isclose(others[1].score, 0.20 / 62 / 2) and others[1].filters == ("gravity",)
 
@@ -28,24 +28,24 @@ def test_a_sum_written_out_gives_the_same(tags: list[int], words: list[int], clo
     """Every candidate of a ranking is in the answer once, with the sum of what it gained, best first."""
 
     def gain(key: int) -> float:
-        told = sum(
+        total = sum(
             weight / (60 + ranking.index(key) + 1)
             for ranking, weight in ((tags, 0.5), (words, 0.3), (close, 0.2))
             if key in ranking
         )
-        return told if key in tags or key in words else told / 2
+        return total if key in tags or key in words else total / 2
 
-    found = rrf.fused(tags, words, close)
-    assert sorted(one.key for one in found) == sorted({*tags, *words, *close})
-    assert all(math.isclose(one.score, gain(one.key)) for one in found)
-    assert found == sorted(found, key=lambda one: (-one.score, one.key))
+    ranks = rrf.fused(tags, words, close)
+    assert sorted(each_ranks.key for each_ranks in ranks) == sorted({*tags, *words, *close})
+    assert all(math.isclose(each_ranks.score, gain(each_ranks.key)) for each_ranks in ranks)
+    assert ranks == sorted(ranks, key=lambda each_ranks: (-each_ranks.score, each_ranks.key))
 
 
 def test_a_hub_is_held_back() -> None:
     """A candidate whose rarest shared tag is frequent counts less, unless it has a word of the question too."""
-    plain, held = rrf.fused(["hub", "rare"], [], [], hubs={"hub": 0.6, "rare": 0.01})
-    assert (plain.key, held.key, held.filters) == ("rare", "hub", ("hub",))
-    assert math.isclose(held.score, 0.5 / 61 * (1 - 0.45 / 0.85 * 0.5))
+    plain, ranks = rrf.fused(["hub", "rare"], [], [], hubs={"hub": 0.6, "rare": 0.01})
+    assert (plain.key, ranks.key, ranks.filters) == ("rare", "hub", ("hub",))
+    assert math.isclose(ranks.score, 0.5 / 61 * (1 - 0.45 / 0.85 * 0.5))
     (all_have,) = rrf.fused(["hub"], [], [], hubs={"hub": 1.0})
     assert math.isclose(all_have.score, 0.5 / 61 * rrf.HUB_LEAST)
     with_word = rrf.fused(["hub"], ["hub"], [], hubs={"hub": 1.0})

@@ -51,11 +51,11 @@ questions = st.lists(st.sampled_from((*WORDS, "when", "how many", "in November 2
 )
 
 
-def talk(store: vmstore.Store, told: list[tuple[str, str, int, str | None]], name: str = "s") -> Session:
+def talk(store: vmstore.Store, rows: list[tuple[str, str, int, str | None]], name: str = "s") -> Session:
     """A conversation of one call whose request holds all lines; a call for each, so that each has its time."""
     messages: list[dict[str, Any]] = []
     at = AT
-    for role, text, pause, speaker in told:
+    for role, text, pause, speaker in rows:
         at += pause
         messages.append({"role": role, "content": text} | ({"name": speaker} if speaker else {}))
         store.record(name, {"model": "m", "messages": messages}, None, at_us=at)
@@ -67,38 +67,38 @@ def both(session: Session, question: str, limit: int | None = None) -> tuple[Any
     ns = session._ns
     moments = [(session._lane(), session.info().position)]
     with ns.asking():
-        found, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
-        asked = parse_query(question, found.analyzer)
-        return score.score(found, asked, limit=limit), naive.score(right, asked, limit=limit)
+        texts, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
+        asked = parse_query(question, texts.analyzer)
+        return score.score(texts, asked, limit=limit), naive.score(right, asked, limit=limit)
 
 
 def rounded(answer: weights.Ranked) -> Any:
     """An answer as far as two ways of adding agree."""
     rows = {
-        one.row: (round(one.score, 6), {name: round(v, 6) for name, (v, _) in one.parts.items() if abs(v) > 1e-9})
-        for one in answer.rows
+        page.row: (round(page.score, 6), {name: round(v, 6) for name, (v, _) in page.parts.items() if abs(v) > 1e-9})
+        for page in answer.rows
     }
     return answer.total, rows
 
 
 @settings(max_examples=40, deadline=None)
-@given(told=lines, question=questions)
-def test_the_score_is_the_same_without_numpy(told: list[tuple[str, str, int, str | None]], question: str) -> None:
+@given(rows=lines, question=questions)
+def test_the_score_is_the_same_without_numpy(rows: list[tuple[str, str, int, str | None]], question: str) -> None:
     """Whatever is said and asked, reading every text in plain Python gives each row the same features and score."""
     with vmstore.memory_store() as store:
-        found, right = both(talk(store, told), question)
-        assert rounded(found) == rounded(right)
-        assert [round(one.score, 6) for one in found.rows] == [round(one.score, 6) for one in right.rows]
+        actual, right = both(talk(store, rows), question)
+        assert rounded(actual) == rounded(right)
+        assert [round(row.score, 6) for row in actual.rows] == [round(row.score, 6) for row in right.rows]
 
 
 @settings(max_examples=25, deadline=None)
-@given(told=lines, later=lines, question=questions)
+@given(rows=lines, later=lines, question=questions)
 def test_what_is_written_later_changes_no_score(
-    told: list[tuple[str, str, int, str | None]], later: list[tuple[str, str, int, str | None]], question: str
+    rows: list[tuple[str, str, int, str | None]], later: list[tuple[str, str, int, str | None]], question: str
 ) -> None:
     """An answer as of a moment is the one that was given at that moment, whatever is said afterwards."""
     with vmstore.memory_store() as store:
-        session = talk(store, told)
+        session = talk(store, rows)
         end = session.info().position
         try:
             before = session.search(question)
@@ -114,30 +114,30 @@ def test_what_is_written_later_changes_no_score(
 
 def test_a_score_is_the_sum_of_what_its_features_add() -> None:
     """Each hit's parts add up to its score, and every feature has a weight and a description."""
-    told = [("user", "Where did Ann paint the harbour?", 1, "Ben"), ("assistant", "In Nara, last summer.", 1, "Ann")]
+    rows = [("user", "Where did Ann paint the harbour?", 1, "Ben"), ("assistant", "In Nara, last summer.", 1, "Ann")]
     with vmstore.memory_store() as store:
-        found, _ = both(talk(store, [(*line,) for line in told]), "Where did Ann paint the harbour?")
-    assert found.version == "score@4" and len(found.rows) == 2
-    for one in found.rows:
-        assert one.score == pytest.approx(sum(by for _, by in one.parts.values()), abs=1e-6)
+        projector, _ = both(talk(store, [(*line,) for line in rows]), "Where did Ann paint the harbour?")
+    assert projector.version == "score@4" and len(projector.rows) == 2
+    for page in projector.rows:
+        assert page.score == pytest.approx(sum(by for _, by in page.parts.values()), abs=1e-6)
     some = {*weights.weights(), *weights.weights(work=True), *weights.weights("score@3")}
     assert some == set(measures.FEATURES)
 
 
 def test_the_line_after_a_question_answers_it() -> None:
     """A line without any asked word is found where it follows the question that has them."""
-    told: list[tuple[str, str, int, str | None]] = [
+    rows: list[tuple[str, str, int, str | None]] = [
         ("user", f"Nothing much happened on day {n}.", 60, None) for n in range(12)
     ]
-    told[5:5] = [
+    rows[5:5] = [
         ("user", "Which instrument does your sister play?", 60, None),
         ("assistant", "The cello, since March.", 60, None),
     ]
     with vmstore.memory_store() as store:
-        hits = talk(store, told).search("What instrument does the sister play?", limit=2)
-        assert [hit.text for hit in hits] == [told[5][1], told[6][1]] or [hit.text for hit in hits] == [
-            told[6][1],
-            told[5][1],
+        hits = talk(store, rows).search("What instrument does the sister play?", limit=2)
+        assert [hit.text for hit in hits] == [rows[5][1], rows[6][1]] or [hit.text for hit in hits] == [
+            rows[6][1],
+            rows[5][1],
         ]
 
 
@@ -150,9 +150,9 @@ def test_one_typo_is_forgiven() -> None:
 
 def test_a_time_in_the_question_prefers_what_was_written_then() -> None:
     """Of two lines alike, the one written in the month that is asked about comes first."""
-    told = [("user", "We went hiking again, it was lovely.", pause * DAY_US, None) for pause in (1, 60, 60)]
+    rows = [("user", "We went hiking again, it was lovely.", pause * DAY_US, None) for pause in (1, 60, 60)]
     with vmstore.memory_store() as store:
-        session = talk(store, told)
+        session = talk(store, rows)
         first = [hit.page for hit in session.search("Who went hiking in January 2024, was it lovely?")]
         pages = [page.page for page in session.pages()]
         assert first[0] == pages[1]
@@ -161,21 +161,21 @@ def test_a_time_in_the_question_prefers_what_was_written_then() -> None:
 def test_what_was_written_then_is_among_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where many texts say the words better, one of the time that is named is scored too, with numpy and without."""
     monkeypatch.setattr(weights, "CANDIDATES", 4)
-    told = [("user", "The museum shop has a museum door.", DAY_US, None)] * 12
-    told += [("user", "The museum was long ago.", 60 * DAY_US, None), ("user", "Rain.", 60 * DAY_US, None)]
+    other_rows = [("user", "The museum shop has a museum door.", DAY_US, None)] * 12
+    other_rows += [("user", "The museum was long ago.", 60 * DAY_US, None), ("user", "Rain.", 60 * DAY_US, None)]
     with vmstore.memory_store() as store:
-        session = talk(store, told)
+        session = talk(store, other_rows)
         question = "What of the museum shop door on 24 January 2024?"
-        found, right = both(session, question, 2)
-        assert rounded(found) == rounded(right) and found.rows[0].row == 12
-        rows = [one.row for one in both(session, "What of the museum shop door?", 2)[0].rows]
+        actual, right = both(session, question, 2)
+        assert rounded(actual) == rounded(right) and actual.rows[0].row == 12
+        rows = [row.row for row in both(session, "What of the museum shop door?", 2)[0].rows]
         assert 12 not in rows
         for broad in ("November 2023", "2023"):
-            found, right = both(session, f"What of the museum shop door in {broad}?", 2)
-            assert rounded(found) == rounded(right)
+            actual, right = both(session, f"What of the museum shop door in {broad}?", 2)
+            assert rounded(actual) == rounded(right)
         for module in (score, naive):
             monkeypatch.setattr(module, "DATED_AMONG", 1)
-        assert 12 not in [one.row for one in both(session, question, 2)[0].rows]
+        assert 12 not in [row.row for row in both(session, question, 2)[0].rows]
 
 
 def test_the_old_score_stays_and_another_is_refused() -> None:
@@ -192,9 +192,9 @@ def test_the_old_score_stays_and_another_is_refused() -> None:
 
 def test_what_is_excluded_or_required_is_so() -> None:
     """A phrase must stand in a hit, and what has a minus must not."""
-    told = [("user", text, 1, None) for text in ("the red car", "a car that is red", "the red car is old")]
+    rows = [("user", text, 1, None) for text in ("the red car", "a car that is red", "the red car is old")]
     with vmstore.memory_store() as store:
-        session = talk(store, told)
+        session = talk(store, rows)
         assert {hit.text for hit in session.search('"red car"')} == {"the red car", "the red car is old"}
         assert {hit.text for hit in session.search("car red -old")} == {"the red car", "a car that is red"}
 
@@ -238,10 +238,10 @@ def test_of_work_the_same_is_answered_without_numpy() -> None:
     with vmstore.memory_store() as store:
         session = fences("agent", Role.TOOL, store)
         for question in ("What did the user paint?", "Which fence was painted last?", "painted"):
-            found, right = both(session, question)
-            assert rounded(found) == rounded(right)
-            assert [round(one.score, 6) for one in found.rows] == [round(one.score, 6) for one in right.rows]
-        found, _ = both(session, "Which fence that the user painted was the last one?")
-        assert any("user_asked" in one.parts for one in found.rows)
-        ends = [one.parts["end_asked"][0] for one in sorted(found.rows) if "end_asked" in one.parts]
+            actual, right = both(session, question)
+            assert rounded(actual) == rounded(right)
+            assert [round(row.score, 6) for row in actual.rows] == [round(row.score, 6) for row in right.rows]
+        actual, _ = both(session, "Which fence that the user painted was the last one?")
+        assert any("user_asked" in row.parts for row in actual.rows)
+        ends = [row.parts["end_asked"][0] for row in sorted(actual.rows) if "end_asked" in row.parts]
         assert ends == sorted(ends) and ends[-1] == 1.0

@@ -79,8 +79,8 @@ def test_threads_do_not_disturb_each_other(make: stems.MakeStem) -> None:
     endings = ("ational", "iveness", "ization", "ly")
     words = [begin + end for begin in ("nation", "relat", "consider") for end in endings]
     expected = [stem(word) for word in words]
-    found: list[list[str]] = []
-    threads = [Thread(target=lambda: found.extend([stem(word) for word in words] for _ in range(60))) for _ in range(4)]
+    texts: list[list[str]] = []
+    threads = [Thread(target=lambda: texts.extend([stem(word) for word in words] for _ in range(60))) for _ in range(4)]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -90,4 +90,4 @@ def test_threads_do_not_disturb_each_other(make: stems.MakeStem) -> None:
             thread.join()
     finally:
         sys.setswitchinterval(before)
-    assert len(found) == 240 and all(each == expected for each in found)
+    assert len(texts) == 240 and all(each == expected for each in texts)

@@ -22,19 +22,19 @@ def _sentences(name: str) -> list[tuple[datetime, str, str]]:
     return [(datetime.fromisoformat(at), sentence, meant) for at, sentence, meant in rows]
 
 
-def _meant(told: str) -> Spans:
-    return [] if told == "-" else [_interval(each) for each in told.split("; ")]
+def _meant(text: str) -> Spans:
+    return [] if text == "-" else [_interval(each) for each in text.split("; ")]
 
 
-def _interval(told: str) -> tuple[datetime, datetime]:
-    first, _, last = told.partition("..")
+def _interval(text: str) -> tuple[datetime, datetime]:
+    first, _, last = text.partition("..")
     return _ends(first)[0], _ends(last or first)[1]
 
 
-def _ends(told: str) -> tuple[datetime, datetime]:
-    if "T" in told:
-        return datetime.fromisoformat(told), datetime.fromisoformat(told)
-    year, month, day = (*map(int, told.split("-")), 0, 0)[:3]
+def _ends(text: str) -> tuple[datetime, datetime]:
+    if "T" in text:
+        return datetime.fromisoformat(text), datetime.fromisoformat(text)
+    year, month, day = (*map(int, text.split("-")), 0, 0)[:3]
     if day:
         return datetime(year, month, day), datetime(year, month, day) + timedelta(days=1)
     if month:
@@ -51,9 +51,9 @@ def _resolved(at: datetime, sentence: str) -> Spans:
 def _wrong(name: str) -> list[str]:
     faults = []
     for at, sentence, meant in _sentences(name):
-        got = _resolved(at, sentence)
-        if got != _meant(meant):
-            faults.append(f"{sentence} meant {meant}, not {[' to '.join(map(str, each)) for each in got]}")
+        spans = _resolved(at, sentence)
+        if spans != _meant(meant):
+            faults.append(f"{sentence} meant {meant}, not {[' to '.join(map(str, each)) for each in spans]}")
     return faults
 
 

@@ -44,9 +44,9 @@ def test_what_is_passed_over_is_not_there() -> None:
     chance = random.Random(4)
     for _ in range(3_000):
         text = "".join(chance.choices(PIECES, k=chance.randrange(12)))
-        found = Trait(traits(text))
+        actual_trait = Trait(traits(text))
         for trait, pattern in PLAIN.items():
-            assert (trait in found) == bool(pattern.search(text)), (text, trait)
+            assert (trait in actual_trait) == bool(pattern.search(text)), (text, trait)
 
 
 def test_runs_have_their_traits_wherever_they_stand() -> None:

@@ -252,7 +252,7 @@ def test_a_run_of_text_says_how_its_term_begins() -> None:
     from vmstore.relevance.stops import STOP_WORDS
 
     known = [*FORMS, *SPELLINGS, *STOP_WORDS["en"], "dying", "Skies.", "idly", "colour,", "y", "Yes!", "didn't", "x()"]
-    said = {run: first for run in known if (first := ENGLISH.first_sign(run))}
-    assert len(said) > 50
-    for run, first in said.items():
+    firsts = {run: first for run in known if (first := ENGLISH.first_sign(run))}
+    assert len(firsts) > 50
+    for run, first in firsts.items():
         assert [term[0] for term in ENGLISH.every_term(run)] == [first], run

@@ -20,11 +20,11 @@ def text(chance: random.Random, words: int) -> str:
     return " ".join(f"{chance.choice(WORDS)}{chance.randint(0, 99)}" for _ in range(words)) + "."
 
 
-def live(store: Store, name: str = "s", *, seed: int = 1, turns: int = 12, budget: int = 6_000, **told: Any) -> Live:
+def live(store: Store, name: str = "s", *, seed: int = 1, turns: int = 12, budget: int = 6_000, **fields: Any) -> Live:
     """A session of some turns with tools, faults, pins, segments, marks and all."""
     chance = random.Random(seed)
     session = store.live_session(
-        name, l0_tokens_max=budget, system=f"You are helpful. {text(chance, 40)}", tools=[TOOL], **told
+        name, l0_tokens_max=budget, system=f"You are helpful. {text(chance, 40)}", tools=[TOOL], **fields
     )
     pages: list[str] = []
     for turn in range(turns):

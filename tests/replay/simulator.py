@@ -36,15 +36,17 @@ class Turn(NamedTuple):
 def trace(seed: int, turns: int) -> list[Turn]:
     """A trace of pages that are used again and again, some more than others."""
     chance = random.Random(seed)
-    told, pages = [], 0
+    other_turns, pages = [], 0
     for _ in range(turns):
         if not pages or chance.random() < 0.4:
-            told.append(Turn([chance.randint(5, 60) for _ in range(chance.randint(1, 3))], []))
-            pages += len(told[-1].new)
+            other_turns.append(Turn([chance.randint(5, 60) for _ in range(chance.randint(1, 3))], []))
+            pages += len(other_turns[-1].new)
         else:
             uses = [int(chance.triangular(0, pages, pages * 0.8)) for _ in range(chance.randint(1, 5))]
-            told.append(Turn([], [(use if chance.random() > 0.05 else -1, chance.random() < 0.7) for use in uses]))
-    return told
+            other_turns.append(
+                Turn([], [(use if chance.random() > 0.05 else -1, chance.random() < 0.7) for use in uses])
+            )
+    return other_turns
 
 
 class Prompt:
@@ -100,7 +102,7 @@ def ask(
             why = "no_page"
         elif by_model and asked >= FAULTS_A_TURN:
             why = "faults_a_turn"
-        elif prompt.tokens[page] + sum(prompt.tokens[one] for one in kept) > prompt.budget:
+        elif prompt.tokens[page] + sum(prompt.tokens[item] for item in kept) > prompt.budget:
             why = "no_room"
         if why is not None:
             denials[why] = denials.get(why, 0) + 1
@@ -114,14 +116,14 @@ def ask(
     return missed, came, kept
 
 
-def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
+def simulate(turns: list[Turn], budget: int) -> dict[str, Any]:
     """The numbers of a trace under a budget."""
     prompt = Prompt(budget)
     uses = served = tokens = 0
     denials: dict[str, int] = {}
     faults: list[tuple[int, int]] = []
     indexes = []
-    for number, turn in enumerate(told, 1):
+    for number, turn in enumerate(turns, 1):
         new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
         prompt.here += new
         prompt.tokens += turn.new
@@ -142,8 +144,8 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
         indexes.append((len(window) - len(set(window))) / min(5, number))
     denied = sum(denials.values())
     return {
-        "turns": len(told),
-        "calls": len(told),
+        "turns": len(turns),
+        "calls": len(turns),
         "references": uses,
         "hits": uses - served - denied,
         "faults": served + denied,
@@ -159,11 +161,11 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
     }
 
 
-def lived(told: list[Turn], budget: int, policy: str = "lru") -> Life:
+def lived(turns: list[Turn], budget: int, policy: str = "lru") -> Life:
     """The same trace told to the kernel."""
     life = Life(budget, policy, bare=True, **SETTINGS)
     pages: list[int] = []
-    for number, turn in enumerate(told, 1):
+    for number, turn in enumerate(turns, 1):
         life.tell(m.Turn(number))
         pages += [life.tell(m.Create(0, 0, 3, 0, 0, 0, size * 4, size)) for size in turn.new]
         for page, by_model in turn.uses:

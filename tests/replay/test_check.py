@@ -32,9 +32,9 @@ SETTINGS = [
 def test_every_decision_is_decided_again(seed: int, settings: dict[str, object]) -> None:
     """Any session, under any policy and settings, is decided again byte by byte as it was."""
     life = lived(seed, 250, **settings)  # type: ignore[arg-type]
-    found = check(life.stimuli, shorten)
-    assert found.ok, found.difference
-    assert found.decisions > 200 and found.commits == len(life.commits)
+    actual = check(life.stimuli, shorten)
+    assert actual.ok, actual.difference
+    assert actual.decisions > 200 and actual.commits == len(life.commits)
 
 
 def planted(life: Life, kind: type, plant: Plant, nth: int = 5) -> tuple[Stimuli, int]:
@@ -43,15 +43,15 @@ def planted(life: Life, kind: type, plant: Plant, nth: int = 5) -> tuple[Stimuli
     commits = []
     for commit in life.commits:
         mutations: list[At] = []
-        for position, one in commit.mutations:
-            told = [one]
-            if isinstance(one, kind) and (is_decision(one) or kind is m.Pack):
+        for position, mutation in commit.mutations:
+            other_mutations = [mutation]
+            if isinstance(mutation, kind) and (is_decision(mutation) or kind is m.Pack):
                 seen += 1
                 if seen == nth:
-                    told, where = plant(one), position
-            for each in told:
+                    other_mutations, where = plant(mutation), position
+            for each in other_mutations:
                 mutations.append((mutations[-1][0] + 1 if mutations else position + moved, each))
-            moved += len(told) - 1
+            moved += len(other_mutations) - 1
         commits.append(RecordedCommit(commit.at, mutations, commit.cell))
         if where:
             break  # the rest names positions that have moved
@@ -59,17 +59,17 @@ def planted(life: Life, kind: type, plant: Plant, nth: int = 5) -> tuple[Stimuli
     return stimuli("s", commits), where
 
 
-def named(found: ReplayCheck, where: int) -> tuple[str, str]:
+def named(actual: ReplayCheck, where: int) -> tuple[str, str]:
     """What a check says of its first difference, which is at a position."""
-    assert found.difference is not None and not found.ok
-    assert found.difference.position == where, found.difference
-    assert str(found.difference).startswith(f"session 's', position {where} (turn ")
-    return found.difference.expected, found.difference.found
+    assert actual.difference is not None and not actual.ok
+    assert actual.difference.position == where, actual.difference
+    assert str(actual.difference).startswith(f"session 's', position {where} (turn ")
+    return actual.difference.expected, actual.difference.found
 
 
 def other(**fields: object) -> Plant:
     """A decision with other fields."""
-    return lambda one: [msgspec.structs.replace(one, **fields)]  # type: ignore[type-var]
+    return lambda value: [msgspec.structs.replace(value, **fields)]  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize(
@@ -88,55 +88,57 @@ def other(**fields: object) -> Plant:
         (m.Pack, {"tokens": 1}),
         (m.Pack, {"leaves": 0}),
     ],
-    ids=lambda one: one.__name__ if isinstance(one, type) else next(iter(one)),
+    ids=lambda rule: rule.__name__ if isinstance(rule, type) else next(iter(rule)),
 )
 def test_a_changed_decision_is_named(kind: type, fields: dict[str, object]) -> None:
     """Any field of any decision that is another is a difference, told with both."""
-    told, where = planted(lived(7, 250), kind, other(**fields), 2 if kind is m.FaultDenied else 5)
-    expected, found = named(check(told, shorten), where)
+    other_stimuli, where = planted(lived(7, 250), kind, other(**fields), 2 if kind is m.FaultDenied else 5)
+    expected, text = named(check(other_stimuli, shorten), where)
     word = {m.FaultIn: "fault_in", m.FaultDenied: "fault_denied"}.get(kind, kind.__name__.lower())
-    assert expected != found
-    assert expected.startswith(word) and found.startswith(word)
+    assert expected != text
+    assert expected.startswith(word) and text.startswith(word)
 
 
 def test_another_reason_is_a_difference() -> None:
     """A contest told otherwise, with the decision as it was, is named: losers, cut-off, candidates."""
     for change in ({"candidates": 999}, {"losers": ((1, 1),)}, {"cutoff": 7}, {"policy": 40}):
 
-        def plant(one: m.AnyMutation, change: dict[str, object] = change) -> list[m.AnyMutation]:
-            assert isinstance(one, m.Evict) and one.why is not None
-            return [msgspec.structs.replace(one, why=one.why._replace(**change))]
+        def plant(mutation: m.AnyMutation, change: dict[str, object] = change) -> list[m.AnyMutation]:
+            assert isinstance(mutation, m.Evict) and mutation.why is not None
+            return [msgspec.structs.replace(mutation, why=mutation.why._replace(**change))]
 
         life = lived(7, 250)
-        firsts = [one for commit in life.commits for _, one in commit.mutations if isinstance(one, m.Evict)]
+        firsts = [
+            mutation for commit in life.commits for _, mutation in commit.mutations if isinstance(mutation, m.Evict)
+        ]
         nth = next(
-            at for at, one in enumerate([e for e in firsts if is_decision(e)], 1) if one.why is not None and at > 3
+            at for at, first in enumerate([e for e in firsts if is_decision(e)], 1) if first.why is not None and at > 3
         )
-        told, where = planted(life, m.Evict, plant, nth)
-        expected, found = named(check(told, shorten), where)
-        assert expected.startswith("evict") and found.startswith("evict")
+        other_stimuli, where = planted(life, m.Evict, plant, nth)
+        expected, text = named(check(other_stimuli, shorten), where)
+        assert expected.startswith("evict") and text.startswith("evict")
 
 
 def test_a_missing_decision_is_named() -> None:
     """A decision that was taken out is found now, where nothing or another was recorded."""
     for kind in (m.Evict, m.FaultIn, m.Prefetch):
-        told, where = planted(lived(7, 250), kind, lambda one: [])
-        found = check(told, shorten).difference
-        assert found is not None and found.position <= where + 1
-        assert found.expected != found.found
+        other_stimuli, where = planted(lived(7, 250), kind, lambda value: [])
+        difference = check(other_stimuli, shorten).difference
+        assert difference is not None and difference.position <= where + 1
+        assert difference.expected != difference.found
 
 
 def test_an_extra_decision_is_named() -> None:
     """A decision that nobody took stands where another, or nothing, is found."""
-    told, where = planted(lived(7, 250), m.Pressure, lambda one: [one, m.Evict(10, 0, 5)])
-    expected, found = named(check(told, shorten), where + 1)
-    assert expected.startswith("evict (page 10") and not found.startswith("evict (page 10")
+    other_stimuli, where = planted(lived(7, 250), m.Pressure, lambda value: [value, m.Evict(10, 0, 5)])
+    expected, text = named(check(other_stimuli, shorten), where + 1)
+    assert expected.startswith("evict (page 10") and not text.startswith("evict (page 10")
 
 
 def test_a_root_is_not_compared() -> None:
     """A pack's root is a hash of contents, which no decision depends on."""
-    told, _ = planted(lived(7, 250), m.Pack, other(root=b"another" * 4))
-    assert check(told, shorten).ok
+    other_stimuli, _ = planted(lived(7, 250), m.Pack, other(root=b"another" * 4))
+    assert check(other_stimuli, shorten).ok
 
 
 def test_a_kernel_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +147,7 @@ def test_a_kernel_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPat
 
     stimuli_told = lived(3, 250).stimuli
     assert check(stimuli_told, shorten).ok
-    monkeypatch.setattr(LRU1, "place", lambda self, one, now: (0, -one.used))
+    monkeypatch.setattr(LRU1, "place", lambda self, value, now: (0, -value.used))
     assert not check(stimuli_told, shorten).ok
 
 
@@ -160,5 +162,5 @@ def test_what_is_written_past_the_kernel_is_decided_on_at_the_next_act(seed: int
     for _ in range(40):
         act = chance.choice(acts if chance.random() < 0.8 else ["stand_in", "annotate"])
         life.play((act, chance.randint(0, 500), chance.randint(0, 7)))
-    assert [one.debug.check().difference for one in life.live] == [None] * len(life.live)
+    assert [session.debug.check().difference for session in life.live] == [None] * len(life.live)
     life.close()

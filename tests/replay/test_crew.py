@@ -28,19 +28,19 @@ print(*(run.budget for run in sweep(NamespaceReader(Path(sys.argv[1]), "default"
 
 def test_every_task_is_answered() -> None:
     """Each task has its own answer, whichever process gave it, and none has more than it may at a time."""
-    tasks, given, found = list(range(-20, 0)), [0, 0], {}
+    tasks, numbers, fields = list(range(-20, 0)), [0, 0], {}
 
     def next_of(nth: int) -> int | None:
-        given[nth] += bool(tasks)
+        numbers[nth] += bool(tasks)
         return tasks.pop() if tasks else None
 
     with WorkerPool(2, abs) as crew:
         crew.give(next_of)
-        assert given == [AHEAD, AHEAD]
+        assert numbers == [AHEAD, AHEAD]
         while crew.busy:
-            found.update(crew.answers(waiting=True))
+            fields.update(crew.answers(waiting=True))
             crew.give(next_of)
-    assert found == {-n: n for n in range(1, 21)} and min(given) > 0
+    assert fields == {-n: n for n in range(1, 21)} and min(numbers) > 0
 
 
 def test_what_a_task_raises_is_raised_here() -> None:

@@ -23,9 +23,9 @@ def test_live_is_replayed(seed: int, policy: str) -> None:
     """Every decision of a live session is decided again as it was, and counted alike live and replayed."""
     store = memory_store()
     session = live(store, seed=seed, policy=policy)
-    found = session.debug.check()
-    assert found.ok, found.difference
-    assert found.decisions > 50
+    actual = session.debug.check()
+    assert actual.ok, actual.difference
+    assert actual.decisions > 50
     recorded = session.debug.replay()
     assert recorded.measures == session.stats()
     assert recorded.measures.invalidated == sum(call.invalidated for call in session.calls()), "as the view says"
@@ -39,9 +39,9 @@ def test_a_log_that_was_decided_otherwise_is_named() -> None:
     page = session.context().pages[-1].page
     with inner_batch(session) as batch:
         position = batch.add(Evict(session.lineage.position_of(page), 0, 1))
-    found = session.debug.check().difference
-    assert found is not None and found.position == position and found.expected.startswith("evict (page")
-    assert found.found == "nothing"
+    difference = session.debug.check().difference
+    assert difference is not None and difference.position == position and difference.expected.startswith("evict (page")
+    assert difference.found == "nothing"
 
 
 def kept(store: Store, session: Live, budget: int = 5_000) -> vmstore.Session:
@@ -100,7 +100,7 @@ def test_a_mark_of_a_kept_what_if_names_its_own_pages() -> None:
     """What a mark holds is told by the child's own positions, so that it can be restored there."""
     store = memory_store()
     session = store.live_session("s", l0_tokens_max=6_000, system="Be brief.")
-    said = session.user("the first thing that is said here")
+    user = session.user("the first thing that is said here")
     session.pack()
     session.mark("then")
     session.user("word " * 9_000)
@@ -110,7 +110,7 @@ def test_a_mark_of_a_kept_what_if_names_its_own_pages() -> None:
     child = store.live_session("try", l0_tokens_max=4_000)
     child.evict(child.pages()[1].page)
     (came,) = child.restore("then")
-    assert came.granted and came.content == session.content(said[0])
+    assert came.granted and came.content == session.content(user[0])
 
 
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
@@ -136,13 +136,13 @@ def test_restarts_change_no_decision(store_path: Path, policy: str) -> None:
     for turn in range(10):
         with vmstore.open(store_path) as store:
             session = store.live_session("s", l0_tokens_max=2_500, policy=policy)
-            said = session.user(f"Turn {turn}: " + "a fact worth keeping for long " * 40)
+            user = session.user(f"Turn {turn}: " + "a fact worth keeping for long " * 40)
             session.pack()
-            session.assistant(f"Noted. [ref: {said[0]}]")
+            session.assistant(f"Noted. [ref: {user[0]}]")
             session.page_fault(session.pages()[turn].page, by_model=True)
             session.page_fault(session.pages()[turn // 2].page)
     with vmstore.open(store_path) as store:
-        found = store.session("s").debug.check()
-        assert found.ok, found.difference
-        assert found.decisions > 30
+        actual = store.session("s").debug.check()
+        assert actual.ok, actual.difference
+        assert actual.decisions > 30
         assert store.session("s").debug.replay().measures.faults > 5

@@ -27,17 +27,20 @@ def fewest(uses: list[int], room: int) -> int:
 def test_the_optimum_is_the_fewest_faults_there_can_be() -> None:
     """On pages of one size it is what trying every order of leaving gives, that pages arrive not counted."""
     for seed in range(20):
-        told = [simulator.Turn([10] * len(one.new), one.uses) for one in simulator.trace(seed, 18)]
-        stimuli = simulator.lived(told, 700).stimuli
+        turns = [simulator.Turn([10] * len(turn.new), turn.uses) for turn in simulator.trace(seed, 18)]
+        stimuli = simulator.lived(turns, 700).stimuli
         pages, uses = 0, []
-        for turn in told:
+        for turn in turns:
             uses += range(pages, pages + len(turn.new))
             pages += len(turn.new)
             uses += [page for page, _ in turn.uses if page >= 0]
-        found = optimum(stimuli, 40, (), 100)
-        assert found is not None
-        assert found.faults == fewest(uses, 4) - pages
-        assert found.fault_tokens == found.faults * 10 and found.above == 100 - found.faults
+        actual_optimum = optimum(stimuli, 40, (), 100)
+        assert actual_optimum is not None
+        assert actual_optimum.faults == fewest(uses, 4) - pages
+        assert (
+            actual_optimum.fault_tokens == actual_optimum.faults * 10
+            and actual_optimum.above == 100 - actual_optimum.faults
+        )
 
 
 def test_no_policy_beats_it_on_whole_pages() -> None:
@@ -47,8 +50,8 @@ def test_no_policy_beats_it_on_whole_pages() -> None:
         stimuli = simulator.lived(trace, 700).stimuli
         for budget in (400, 700, 1_500):
             run = what_if(stimuli, shorten, {"l0_tokens_max": budget})
-            found = optimum(stimuli, budget, (), run.measures.faults)
-            assert found is not None and 0 <= found.faults <= run.measures.faults
+            actual_optimum = optimum(stimuli, budget, (), run.measures.faults)
+            assert actual_optimum is not None and 0 <= actual_optimum.faults <= run.measures.faults
             assert run.optimum is not None and run.optimum.above == run.measures.faults - run.optimum.faults
 
 

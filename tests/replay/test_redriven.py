@@ -16,16 +16,16 @@ def test_a_redriven_session_is_decided_again(data: Path, folder: str, budget: in
     """No decision differs, no call is over its budget, and the numbers are those of the live session."""
     store = memory_store()
     names = [
-        one.session
+        session.session
         for path in sorted((data / folder).iterdir())
         if path.suffix in (".jsonl", ".traj")
-        for one in store.import_file(path).sessions
+        for session in store.import_file(path).sessions
     ]
     assert names
     for name in names:
         live = store.admin.redrive(name, f"{name}-live", l0_tokens_max=budget)
-        found = live.debug.check()
-        assert found.ok, found.difference
+        actual = live.debug.check()
+        assert actual.ok, actual.difference
         recorded = live.debug.replay()
         assert recorded.measures == live.stats()
         assert recorded.measures.calls_over_budget == 0 and recorded.measures.l0_peak <= budget

@@ -18,7 +18,7 @@ from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.store.replay_sweep import NamespaceReader, OpenNamespaceReader, live_sessions, replays, what_ifs
 
 
-class Told:
+class CountedStore:
     """Sessions in memory; counts what is read, and stops after a number of them."""
 
     def __init__(self, stops: int = 1_000) -> None:
@@ -38,18 +38,18 @@ TASKS = [Task(name, 1, changed) for name in "123" for changed in (None, {"l0_tok
 
 def right() -> list[Run]:
     """What the tasks come to, one by one."""
-    told = {name: lived(int(name), 60).stimuli for name in "123"}
+    stimuli = {name: lived(int(name), 60).stimuli for name in "123"}
     return [
-        as_recorded(told[one.session], shorten)
-        if one.changed is None
-        else what_if(told[one.session], shorten, one.changed)
-        for one in TASKS
+        as_recorded(stimuli[task.session], shorten)
+        if task.changed is None
+        else what_if(stimuli[task.session], shorten, task.changed)
+        for task in TASKS
     ]
 
 
 def test_a_sweep_is_its_tasks() -> None:
     """Runs come in the order of the tasks, each session is read once, and progress counts to the end."""
-    source, seen = Told(), []
+    source, seen = CountedStore(), []
     assert sweep(source, TASKS, processes=1, progress=lambda done, total: seen.append((done, total))) == right()
     assert source.read_names == ["1", "2", "3"]
     assert seen == [(nth, 9) for nth in range(1, 10)]
@@ -59,15 +59,15 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """What is in the results file is not computed again, a torn line is, and another task is not taken for it."""
     path = tmp_path / "sweep.jsonl"
     with pytest.raises(InputError, match="power"):
-        sweep(Told(stops=2), TASKS, processes=1, results=path)
+        sweep(CountedStore(stops=2), TASKS, processes=1, results=path)
     assert path.read_bytes().count(b"\n") == 6
     path.write_bytes(path.read_bytes()[:-40])
-    source, seen = Told(), []
-    found = sweep(source, TASKS, processes=1, results=path, progress=lambda done, total: seen.append(done))
-    assert found == right()
+    source, seen = CountedStore(), []
+    actual = sweep(source, TASKS, processes=1, results=path, progress=lambda done, total: seen.append(done))
+    assert actual == right()
     assert source.read_names == ["2", "3"] and seen == [6, 7, 8, 9]
     assert path.read_bytes().count(b"\n") == 9
-    nothing = Told()
+    nothing = CountedStore()
     assert sweep(nothing, TASKS, processes=1, results=path) == right() and nothing.read_names == []
     moved_on = [Task("1", 2, None)]
     assert sweep(nothing, moved_on, processes=1, results=path) and nothing.read_names == ["1"]
@@ -78,7 +78,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\n", "utf-8")
     with refused("not-a-result", InputError, "line 1"):
-        sweep(Told(), TASKS, processes=1, results=path)
+        sweep(CountedStore(), TASKS, processes=1, results=path)
     assert path.read_text("utf-8") == "dear diary\n"
 
 

@@ -23,9 +23,9 @@ BUDGETS = (400, 700, 1_500)
 
 def told_of(run: Run) -> dict[str, Any]:
     """The numbers of a run that the simulator tells too."""
-    found = msgspec.structs.asdict(run.measures)
-    found["thrash_index"] = round(found["thrash_index"], 4)
-    return found
+    fields = msgspec.structs.asdict(run.measures)
+    fields["thrash_index"] = round(fields["thrash_index"], 4)
+    return fields
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -35,8 +35,8 @@ def test_a_what_if_is_what_a_simulator_says(seed: int) -> None:
     stimuli = simulator.lived(trace, 700).stimuli
     for budget in BUDGETS:
         right = simulator.simulate(trace, budget)
-        found = told_of(what_if(stimuli, shorten, {"l0_tokens_max": budget}))
-        assert {name: found[name] for name in right} == right
+        fields = told_of(what_if(stimuli, shorten, {"l0_tokens_max": budget}))
+        assert {name: fields[name] for name in right} == right
         assert right["evictions"] and right["served"] and right["denied"]
 
 
@@ -45,8 +45,8 @@ def test_another_order_of_leaving_is_seen() -> None:
     trace = simulator.trace(1, 150)
     stimuli = simulator.lived(trace, 700).stimuli
     right = simulator.simulate(trace, 400)
-    found = told_of(what_if(stimuli, shorten, {"l0_tokens_max": 400, "policy": "lfu"}))
-    assert {name: found[name] for name in right} != right
+    fields = told_of(what_if(stimuli, shorten, {"l0_tokens_max": 400, "policy": "lfu"}))
+    assert {name: fields[name] for name in right} != right
 
 
 def test_the_same_settings_change_nothing() -> None:
@@ -64,11 +64,11 @@ def test_the_first_other_decision_is_told_with_its_reason() -> None:
     """Where a what-if goes another way it says at which turn, what was decided, what is now, and why each was."""
     trace = simulator.trace(3, 150)
     stimuli = simulator.lived(trace, 700).stimuli
-    found = what_if(stimuli, shorten, {"policy": "lfu"}).divergence
-    assert found is not None and found.recorded != found.found
-    assert found.recorded is not None and found.recorded.startswith("evict p")
-    assert "recorded: used" in found.reason and "now: used" in found.reason and " of 700" in found.reason
-    before = [one for one in stimuli.rounds if one.last < found.position]
+    divergence = what_if(stimuli, shorten, {"policy": "lfu"}).divergence
+    assert divergence is not None and divergence.recorded != divergence.found
+    assert divergence.recorded is not None and divergence.recorded.startswith("evict p")
+    assert "recorded: used" in divergence.reason and "now: used" in divergence.reason and " of 700" in divergence.reason
+    before = [each_round for each_round in stimuli.rounds if each_round.last < divergence.position]
     cut = msgspec.structs.replace(stimuli, rounds=before)
     assert what_if(cut, shorten, {"policy": "lfu"}).divergence is None, "nothing was other before"
 
@@ -78,9 +78,9 @@ def test_forms_nobody_recorded_are_counted() -> None:
     stimuli = lived(5, 200, budget=12_000).stimuli
     asked: list[int] = []
 
-    def counted(held: Any, page: int, content: int, level: int) -> Any:
+    def counted(value: Any, page: int, content: int, level: int) -> Any:
         asked.append(page)
-        return shorten(held, page, content, level)
+        return shorten(value, page, content, level)
 
     run = what_if(stimuli, counted, {"l0_tokens_max": 5_000})
     assert run.fallbacks == len(asked) > 0

@@ -24,9 +24,9 @@ def short(tokens: int, level: int) -> int:
     return max(5, tokens // (4, 8, 60)[level - 1])
 
 
-def shorten(held: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
+def shorten(actual_page: ManagedPage, page: int, content: int, level: int) -> ReplayForm:
     """A form of nothing but a length."""
-    full = held.forms[0]
+    full = actual_page.forms[0]
     assert full is not None
     tokens = short(full.tokens, level)
     return ReplayForm(level, 1, 1, b"x" * tokens, tokens)
@@ -42,10 +42,10 @@ class Life:
         self._cells: dict[int, bytes] = {}
         self.state = State(lambda position, ref: self._cells[position])
         self.kernel = Kernel(self.state, self._write, self._perform)
-        told = {"l0_tokens_max": budget, "policy": policy, **settings}
+        fields = {"l0_tokens_max": budget, "policy": policy, **settings}
         self.tell(m.Open(b"u" * 16, 0))
         self.end()
-        self.set(told)
+        self.set(fields)
         self.system = 0
         if bare:
             self.act()
@@ -61,17 +61,17 @@ class Life:
         return self.position
 
     def _perform(self, request: Compression) -> m.Compress:
-        held = self.state.pages[request.page]
-        made = shorten(held, 0, 0, request.level)
-        return m.Compress(held.page, held.version, made.level, 1, 1, 0, made.tokens, made.tokens)
+        page = self.state.pages[request.page]
+        made = shorten(page, 0, 0, request.level)
+        return m.Compress(page.page, page.version, made.level, 1, 1, 0, made.tokens, made.tokens)
 
     def tell(self, mutation: m.AnyMutation) -> int:
         """Writes a stimulus."""
         return self.kernel.tell(mutation)
 
-    def set(self, told: dict[str, Any]) -> None:
+    def set(self, fields: dict[str, Any]) -> None:
         """Tells settings."""
-        self._cells[self.position + 1] = encoded(told)
+        self._cells[self.position + 1] = encoded(fields)
         self.tell(m.Settings(0))
 
     def end(self) -> None:
@@ -150,23 +150,23 @@ def _act(life: Life, chance: random.Random) -> None:
 
 def _asked(life: Life, chance: random.Random, page: int) -> None:
     """Somebody evicts a page, or has it shown shorter."""
-    held = life.state.here.get(page)
-    if held is None or held.pinned:
+    actual_page = life.state.here.get(page)
+    if actual_page is None or actual_page.pinned:
         return
-    if chance.random() < 0.5 or held.level:
-        life.tell(m.Evict(page, Cause.ASKED, held.tokens))
+    if chance.random() < 0.5 or actual_page.level:
+        life.tell(m.Evict(page, Cause.ASKED, actual_page.tokens))
         return
-    if held.forms[2] is None:
+    if actual_page.forms[2] is None:
         life.tell(life._perform(Compression(page, 2)))
-    form = held.forms[2]
+    form = actual_page.forms[2]
     assert form is not None
-    life.tell(m.Evict(page, Cause.ASKED, held.tokens - form.tokens, 0, 2, form.position))
+    life.tell(m.Evict(page, Cause.ASKED, actual_page.tokens - form.tokens, 0, 2, form.position))
 
 
 def _pinned(life: Life, page: int) -> None:
     """A page is pinned, or let go."""
-    state, held = life.state, life.state.pages[page]
-    if held.pinned and page != life.system:
+    state, actual_page = life.state, life.state.pages[page]
+    if actual_page.pinned and page != life.system:
         life.tell(m.Unpin(page, Holder.HAND))
-    elif not held.pinned and page in state.here and state.pinned + held.tokens < state.room // 3:
+    elif not actual_page.pinned and page in state.here and state.pinned + actual_page.tokens < state.room // 3:
         life.tell(m.Pin(page, Holder.HAND))

@@ -19,12 +19,12 @@ def look(n: int, word: str) -> str:
     return f"{n} {word}"
 
 
-def agent(client: Any, model: Any, **told: Any) -> Any:
-    return agents.Agent(name="a", instructions="Be brief.", model=model(model="m", openai_client=client), **told)
+def agent(client: Any, model: Any, **fields: Any) -> Any:
+    return agents.Agent(name="a", instructions="Be brief.", model=model(model="m", openai_client=client), **fields)
 
 
-async def run(client: Any, model: Any, **told: Any) -> Any:
-    return (await agents.Runner.run(agent(client, model, **told), "Where is Kyoto?")).final_output
+async def run(client: Any, model: Any, **fields: Any) -> Any:
+    return (await agents.Runner.run(agent(client, model, **fields), "Where is Kyoto?")).final_output
 
 
 async def streamed(client: Any, model: Any) -> None:

@@ -9,7 +9,7 @@ import pydantic
 import pytest
 
 from tests.sdk.provider import Provider
-from tests.sdk.scenarios import each, got, scenario, within
+from tests.sdk.scenarios import each, resolved, scenario, within
 
 HELLO = {"role": "user", "content": "Where is Kyoto?"}
 TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {}}}
@@ -32,8 +32,8 @@ def async_claude(provider: Provider) -> Any:
 
 
 def vertex(provider: Provider) -> Any:
-    told = {"region": "eu", "project_id": "p", "access_token": "none"}
-    return anthropic.AnthropicVertex(base_url=f"{provider.url}/v1", **told)
+    fields = {"region": "eu", "project_id": "p", "access_token": "none"}
+    return anthropic.AnthropicVertex(base_url=f"{provider.url}/v1", **fields)
 
 
 BOTH = (claude, async_claude)
@@ -50,12 +50,12 @@ def text_of(message: Any) -> str:
 @scenario(*BOTH)
 async def messages_create(client: Any) -> None:
     system = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
-    assert text_of(await got(ask(client, system=system, metadata={"user_id": "u"}))) == "In Japan."
+    assert text_of(await resolved(ask(client, system=system, metadata={"user_id": "u"}))) == "In Japan."
 
 
 @scenario(*BOTH)
 async def messages_stream(client: Any) -> None:
-    stream = await got(ask(client, stream=True))
+    stream = await resolved(ask(client, stream=True))
     assert isinstance(stream, (anthropic.Stream, anthropic.AsyncStream))
     assert [event.type async for event in each(stream)][-1] == "message_stop"
 
@@ -75,49 +75,49 @@ async def messages_stream_text(client: Any) -> None:
 @scenario(*BOTH)
 async def messages_stream_final(client: Any) -> None:
     async with within(client.messages.stream(model="m", max_tokens=9, messages=[HELLO])) as stream:
-        assert text_of(await got(stream.get_final_message())) == "In Japan."
+        assert text_of(await resolved(stream.get_final_message())) == "In Japan."
 
 
 @scenario(*BOTH)
 async def messages_stream_with_a_class(client: Any) -> None:
     asked = {"model": "m", "max_tokens": 9, "messages": [HELLO], "output_format": Place}
     async with within(client.messages.stream(**asked)) as stream:
-        await got(stream.get_final_message())
+        await resolved(stream.get_final_message())
 
 
 @scenario(*BOTH)
 async def messages_parse(client: Any) -> None:
-    answer = await got(client.messages.parse(model="m", max_tokens=9, messages=[HELLO], output_format=Place))
+    answer = await resolved(client.messages.parse(model="m", max_tokens=9, messages=[HELLO], output_format=Place))
     assert answer.parsed_output == Place(n=1, word="Kyoto")
 
 
 @scenario(*BOTH, statuses=("ok", "ok"))
 async def messages_parsed_sent_back(client: Any) -> None:
-    answer = await got(client.messages.parse(model="m", max_tokens=9, messages=[HELLO], output_format=Place))
-    await got(ask(client, messages=[HELLO, {"role": "assistant", "content": answer.content}, HELLO]))
+    answer = await resolved(client.messages.parse(model="m", max_tokens=9, messages=[HELLO], output_format=Place))
+    await resolved(ask(client, messages=[HELLO, {"role": "assistant", "content": answer.content}, HELLO]))
 
 
 @scenario(*BOTH)
 async def messages_raw_response(client: Any) -> None:
-    raw = await got(client.messages.with_raw_response.create(model="m", max_tokens=9, messages=[HELLO]))
-    assert text_of(await got(raw.parse())) == "In Japan."
+    raw = await resolved(client.messages.with_raw_response.create(model="m", max_tokens=9, messages=[HELLO]))
+    assert text_of(await resolved(raw.parse())) == "In Japan."
 
 
 @scenario(*BOTH)
 async def messages_streaming_response(client: Any) -> None:
     block = client.messages.with_streaming_response.create(model="m", max_tokens=9, messages=[HELLO])
     async with within(block) as response:
-        assert text_of(await got(response.parse())) == "In Japan."
+        assert text_of(await resolved(response.parse())) == "In Japan."
 
 
 @scenario(*BOTH, statuses=("ok", "ok"))
 async def messages_tools_sent_back_and_changed(client: Any) -> None:
     messages: list[Any] = [HELLO]
-    answer = await got(ask(client, messages=messages, tools=[TOOL]))
+    answer = await resolved(ask(client, messages=messages, tools=[TOOL]))
     block = answer.content[0]
     result = {"type": "tool_result", "tool_use_id": block.id, "content": "In Japan."}
     messages += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": [result]}]
-    await got(ask(client, messages=messages, tools=[TOOL]))
+    await resolved(ask(client, messages=messages, tools=[TOOL]))
     block.input.pop("n")
     block.input["changed"] = "after the call"
 
@@ -128,25 +128,25 @@ async def messages_thinking_and_pictures(client: Any) -> None:
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     before = [HELLO, {"role": "assistant", "content": [thought, {"type": "text", "text": "Yes?"}]}]
     messages = [*before, {"role": "user", "content": content}]
-    await got(ask(client, max_tokens=2000, messages=messages, thinking={"type": "enabled", "budget_tokens": 1024}))
+    await resolved(ask(client, max_tokens=2000, messages=messages, thinking={"type": "enabled", "budget_tokens": 1024}))
 
 
 @scenario(*BOTH)
 async def beta_create(client: Any) -> None:
     asked = {"model": "m", "max_tokens": 9, "messages": [HELLO], "betas": ["files-api-2025-04-14"]}
-    assert text_of(await got(client.beta.messages.create(**asked))) == "In Japan."
+    assert text_of(await resolved(client.beta.messages.create(**asked))) == "In Japan."
 
 
 @scenario(*BOTH)
 async def beta_parse(client: Any) -> None:
     asked = {"model": "m", "max_tokens": 9, "messages": [HELLO], "output_format": Place}
-    assert (await got(client.beta.messages.parse(**asked))).parsed_output == Place(n=1, word="Kyoto")
+    assert (await resolved(client.beta.messages.parse(**asked))).parsed_output == Place(n=1, word="Kyoto")
 
 
 @scenario(*BOTH)
 async def beta_stream(client: Any) -> None:
     async with within(client.beta.messages.stream(model="m", max_tokens=9, messages=[HELLO])) as stream:
-        assert text_of(await got(stream.get_final_message())) == "In Japan."
+        assert text_of(await resolved(stream.get_final_message())) == "In Japan."
 
 
 @scenario(claude, statuses=("ok", "ok"))
@@ -173,24 +173,24 @@ async def async_tool_runner(client: Any) -> None:
 
 @scenario(*BOTH, statuses=("failed", "ok"))
 async def messages_tried_again(client: Any) -> None:
-    await got(ask(client, model="busy"))
+    await resolved(ask(client, model="busy"))
 
 
 @scenario(*BOTH, statuses=("failed",))
 async def messages_refused(client: Any) -> None:
     with pytest.raises(anthropic.BadRequestError):
-        await got(ask(client, model="down"))
+        await resolved(ask(client, model="down"))
 
 
 @scenario(*BOTH, statuses=("failed",))
 async def messages_answered_with_a_page(client: Any) -> None:
-    await got(ask(client, model="html"))
+    await resolved(ask(client, model="html"))
 
 
 @scenario(*BOTH)
 async def messages_compressed(client: Any) -> None:
     async with within(client.messages.stream(model="gzip", max_tokens=9, messages=[HELLO])) as stream:
-        assert text_of(await got(stream.get_final_message())) == "In Japan."
+        assert text_of(await resolved(stream.get_final_message())) == "In Japan."
 
 
 @scenario(*BOTH, statuses=("aborted",))
@@ -203,14 +203,14 @@ async def messages_stream_closed(client: Any) -> None:
 @scenario(*BOTH, statuses=("failed",))
 async def messages_stream_broken(client: Any) -> None:
     with pytest.raises(Exception, match=r"incomplete chunked read|Connection error"):
-        async for _ in each(await got(ask(client, model="breaks", stream=True))):
+        async for _ in each(await resolved(ask(client, model="breaks", stream=True))):
             pass
 
 
 @scenario(*BOTH)
 async def counted_tokens(client: Any) -> None:
-    assert (await got(client.messages.count_tokens(model="m", messages=[HELLO]))).input_tokens == 7
-    await got(ask(client))
+    assert (await resolved(client.messages.count_tokens(model="m", messages=[HELLO]))).input_tokens == 7
+    await resolved(ask(client))
     assert not client.vmstore.problems
 
 

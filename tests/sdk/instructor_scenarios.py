@@ -8,7 +8,7 @@ import instructor
 
 from tests.sdk.anthropic_scenarios import async_claude, claude
 from tests.sdk.openai_scenarios import BOTH, HELLO, Place, sync
-from tests.sdk.scenarios import each, got, scenario
+from tests.sdk.scenarios import each, resolved, scenario
 
 
 def ask(made: Any, **request: Any) -> Any:
@@ -17,19 +17,19 @@ def ask(made: Any, **request: Any) -> Any:
 
 @scenario(*BOTH)
 async def instructor_create(client: Any) -> None:
-    assert (await got(ask(instructor.from_openai(client)))).word == "Kyoto"
+    assert (await resolved(ask(instructor.from_openai(client)))).word == "Kyoto"
 
 
 @scenario(*BOTH)
 async def instructor_json_schema(client: Any) -> None:
-    assert (await got(ask(instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)))).word == "Kyoto"
+    assert (await resolved(ask(instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)))).word == "Kyoto"
 
 
 @scenario(*BOTH)
 async def instructor_partial(client: Any) -> None:
     made = instructor.from_openai(client)
     stream = made.chat.completions.create_partial(model="m", messages=[HELLO], response_model=Place)
-    assert [place async for place in each(await got(stream))][-1].word == "Kyoto"
+    assert [place async for place in each(await resolved(stream))][-1].word == "Kyoto"
 
 
 @scenario(sync)
@@ -39,4 +39,4 @@ async def instructor_patch(client: Any) -> None:
 
 @scenario(claude, async_claude)
 async def instructor_anthropic(client: Any) -> None:
-    assert (await got(ask(instructor.from_anthropic(client), max_tokens=99))).word == "Kyoto"
+    assert (await resolved(ask(instructor.from_anthropic(client), max_tokens=99))).word == "Kyoto"

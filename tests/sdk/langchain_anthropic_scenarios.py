@@ -35,8 +35,8 @@ async def chat_anthropic_stream(wrap: Any, provider: Provider) -> None:
 
 @scenario(own=True)
 async def chat_anthropic_astream(wrap: Any, provider: Provider) -> None:
-    said = [chunk.text async for chunk in model(wrap, provider).astream("Where is Kyoto?")]
-    assert "".join(said) == "In Japan."
+    texts = [chunk.text async for chunk in model(wrap, provider).astream("Where is Kyoto?")]
+    assert "".join(texts) == "In Japan."
 
 
 @scenario(own=True)

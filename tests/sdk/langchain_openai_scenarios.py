@@ -11,11 +11,11 @@ from tests.sdk.provider import Provider
 from tests.sdk.scenarios import scenario
 
 
-def model(wrap: Any, provider: Provider, **told: Any) -> Any:
+def model(wrap: Any, provider: Provider, **fields: Any) -> Any:
     client, other = wrap(sync(provider)), wrap(asynchronous(provider))
     clients = {"root_client": client, "client": client.chat.completions}
     clients |= {"root_async_client": other, "async_client": other.chat.completions}
-    return ChatOpenAI(model="m", api_key="none", base_url=f"{provider.url}/v1", **clients, **told)
+    return ChatOpenAI(model="m", api_key="none", base_url=f"{provider.url}/v1", **clients, **fields)
 
 
 @scenario(own=True)
@@ -35,8 +35,8 @@ async def chat_openai_stream(wrap: Any, provider: Provider) -> None:
 
 @scenario(own=True)
 async def chat_openai_astream(wrap: Any, provider: Provider) -> None:
-    said = [chunk.content async for chunk in model(wrap, provider).astream("Where is Kyoto?")]
-    assert "".join(said) == "In Japan."
+    contents = [chunk.content async for chunk in model(wrap, provider).astream("Where is Kyoto?")]
+    assert "".join(contents) == "In Japan."
 
 
 @scenario(own=True)
@@ -64,7 +64,7 @@ async def chat_openai_responses_astream(wrap: Any, provider: Provider) -> None:
 async def chat_openai_over_wrapped_http(wrap: Any, provider: Provider) -> None:
     import httpx
 
-    told = {"http_client": wrap(httpx.Client()), "http_async_client": wrap(httpx.AsyncClient())}
-    llm = ChatOpenAI(model="m", api_key="none", base_url=f"{provider.url}/v1", **told)
+    fields = {"http_client": wrap(httpx.Client()), "http_async_client": wrap(httpx.AsyncClient())}
+    llm = ChatOpenAI(model="m", api_key="none", base_url=f"{provider.url}/v1", **fields)
     assert llm.invoke("Where is Kyoto?").content == "In Japan."
     assert (await llm.ainvoke("Where is Kyoto?")).content == "In Japan."

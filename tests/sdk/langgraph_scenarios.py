@@ -27,8 +27,8 @@ def graph(model: Any) -> Any:
 
 @scenario(own=True)
 async def graph_openai_invoke(wrap: Any, provider: Provider) -> None:
-    said = graph(gpt.model(wrap, provider)).invoke({"messages": [("user", "Where is Kyoto?")]})
-    assert said["messages"][-1].content == "In Japan."
+    record = graph(gpt.model(wrap, provider)).invoke({"messages": [("user", "Where is Kyoto?")]})
+    assert record["messages"][-1].content == "In Japan."
 
 
 @scenario(own=True)
@@ -40,11 +40,11 @@ async def graph_openai_streamed(wrap: Any, provider: Provider) -> None:
 @scenario(own=True, statuses=("ok", "ok"))
 async def graph_openai_twice(wrap: Any, provider: Provider) -> None:
     made = graph(gpt.model(wrap, provider))
-    said = made.invoke({"messages": [("user", "Where is Kyoto?")]})
-    await made.ainvoke({"messages": [*said["messages"], ("user", "And Nara?")]})
+    record = made.invoke({"messages": [("user", "Where is Kyoto?")]})
+    await made.ainvoke({"messages": [*record["messages"], ("user", "And Nara?")]})
 
 
 @scenario(own=True)
 async def graph_anthropic_invoke(wrap: Any, provider: Provider) -> None:
-    said = graph(claude.model(wrap, provider)).invoke({"messages": [("user", "Where is Kyoto?")]})
-    assert said["messages"][-1].text == "In Japan."
+    record = graph(claude.model(wrap, provider)).invoke({"messages": [("user", "Where is Kyoto?")]})
+    assert record["messages"][-1].text == "In Japan."

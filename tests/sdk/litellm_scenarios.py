@@ -14,7 +14,7 @@ from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler
 
 from tests.sdk.openai_scenarios import BOTH, HELLO, asynchronous, sync
 from tests.sdk.provider import Provider
-from tests.sdk.scenarios import got, scenario
+from tests.sdk.scenarios import resolved, scenario
 
 litellm.suppress_debug_info = True
 
@@ -26,7 +26,7 @@ def ask(client: Any, **request: Any) -> Any:
 
 @scenario(*BOTH)
 async def litellm_completion(client: Any) -> None:
-    assert (await got(ask(client))).choices[0].message.content == "In Japan."
+    assert (await resolved(ask(client))).choices[0].message.content == "In Japan."
 
 
 @scenario(asynchronous)
@@ -52,13 +52,13 @@ async def litellm_tools(client: Any) -> None:
 @scenario(own=True)
 def litellm_anthropic(wrap: Any, provider: Provider) -> None:
     handler = HTTPHandler(client=wrap(httpx.Client()))
-    told = {"api_base": f"{provider.url}/v1/messages", "api_key": "none", "client": handler}
-    litellm.completion(model="anthropic/claude-3-haiku-20240307", messages=[HELLO], **told)
+    fields = {"api_base": f"{provider.url}/v1/messages", "api_key": "none", "client": handler}
+    litellm.completion(model="anthropic/claude-3-haiku-20240307", messages=[HELLO], **fields)
 
 
 @scenario(own=True)
 async def litellm_anthropic_async(wrap: Any, provider: Provider) -> None:
     handler = AsyncHTTPHandler()
     handler.client = wrap(httpx.AsyncClient())
-    told = {"api_base": f"{provider.url}/v1/messages", "api_key": "none", "client": handler}
-    await litellm.acompletion(model="anthropic/claude-3-haiku-20240307", messages=[HELLO], **told)
+    fields = {"api_base": f"{provider.url}/v1/messages", "api_key": "none", "client": handler}
+    await litellm.acompletion(model="anthropic/claude-3-haiku-20240307", messages=[HELLO], **fields)

@@ -284,14 +284,14 @@ def _response_parts(body: Json) -> Iterator[Json]:
     yield part("created", response=_response(body, "in_progress"))
     at = {"output_index": 0, "item_id": item["id"]}
     if item["type"] == "message":
-        said = item["content"][0]
+        record = item["content"][0]
         inside = {**at, "content_index": 0}
         yield part("output_item.added", output_index=0, item={**item, "status": "in_progress", "content": []})
-        yield part("content_part.added", **inside, part={**said, "text": ""})
-        for text in (said["text"][:4], said["text"][4:]):
+        yield part("content_part.added", **inside, part={**record, "text": ""})
+        for text in (record["text"][:4], record["text"][4:]):
             yield part("output_text.delta", **inside, delta=text, logprobs=[])
-        yield part("output_text.done", **inside, text=said["text"], logprobs=[])
-        yield part("content_part.done", **inside, part=said)
+        yield part("output_text.done", **inside, text=record["text"], logprobs=[])
+        yield part("content_part.done", **inside, part=record)
     else:
         yield part("output_item.added", output_index=0, item={**item, "status": "in_progress", "arguments": ""})
         yield part("function_call_arguments.delta", **at, delta=VALUE)
@@ -332,8 +332,8 @@ def _message_parts(body: Json) -> Iterator[Json]:
     empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
     yield {"type": "content_block_start", "index": 0, "content_block": empty}
     yield {"type": "ping"}
-    said = block.get("text", VALUE)
-    for text in (said[:4], said[4:]):
+    other_text = block.get("text", VALUE)
+    for text in (other_text[:4], other_text[4:]):
         key, kind = ("text", "text_delta") if "text" in block else ("partial_json", "input_json_delta")
         yield {"type": "content_block_delta", "index": 0, "delta": {"type": kind, key: text}}
     yield {"type": "content_block_stop", "index": 0}

@@ -34,8 +34,8 @@ class Watched:
         self.handed: list[tuple[str, Any, Any]] = []
         self.gaps: list[str] = []
 
-    def record(self, session: str, request: Any, response: Any, **told: Any) -> Any:
-        written = self.store.record(session, request, response, **told)
+    def record(self, session: str, request: Any, response: Any, **fields: Any) -> Any:
+        written = self.store.record(session, request, response, **fields)
         self.handed.append((session, request, response))
         return written
 
@@ -44,9 +44,9 @@ class Watched:
         """What takes gaps."""
         return self
 
-    def record_gap(self, session: str, reason: str, **told: Any) -> Any:
+    def record_gap(self, session: str, reason: str, **fields: Any) -> Any:
         self.gaps.append(reason)
-        return self.store.admin.record_gap(session, reason, **told)
+        return self.store.admin.record_gap(session, reason, **fields)
 
 
 def scenario(
@@ -64,7 +64,7 @@ def scenario(
     return entered
 
 
-async def got(value: Any) -> Any:
+async def resolved(value: Any) -> Any:
     """A value, awaited where it has to be: one scenario serves sync and async clients."""
     return await value if inspect.isawaitable(value) else value
 
@@ -90,7 +90,7 @@ async def within(block: Any) -> AsyncIterator[Any]:
             yield value
 
 
-def play(one: Scenario) -> None:
+def play(scenario: Scenario) -> None:
     """Plays a scenario and holds its record against what the provider saw."""
     store = Watched()
     recorders: list[Any] = []
@@ -103,31 +103,31 @@ def play(one: Scenario) -> None:
     with serving() as provider:
 
         async def asked() -> None:
-            if one.make is None:
-                await got(one.ask(wrap, provider))
+            if scenario.make is None:
+                await resolved(scenario.ask(wrap, provider))
             else:
-                given = one.make(provider)
-                client = wrap(given)
-                assert isinstance(client, type(given))
-                await got(one.ask(client))
+                arguments = scenario.make(provider)
+                client = wrap(arguments)
+                assert isinstance(client, type(arguments))
+                await resolved(scenario.ask(client))
 
         asyncio.run(asked())
         assert recorders, "a scenario wraps a client"
         for recorder in recorders:
             assert recorder.flush(10), recorder.problems
-        compare(one, store, provider.seen)
+        compare(scenario, store, provider.seen)
 
 
-def compare(one: Scenario, store: Watched, seen: list[Seen]) -> None:
+def compare(scenario: Scenario, store: Watched, seen: list[Seen]) -> None:
     """What was sent, and answered, is what is recorded; handed to the store in the order of its keys."""
     calls = [each_seen for each_seen in seen if endpoint("POST", each_seen.path) is Endpoint.CALL]
     sent = sorted(json.dumps(call.body) for call in calls)
     assert sent == sorted(json.dumps(request) for _, request, _ in store.handed), "requests"
     alike = sorted(json.dumps(call.body, sort_keys=True) for call in calls)
     assert alike == sorted(_texts(store.store)), "requests given back"
-    assert len(store.gaps) == one.gaps, store.gaps
+    assert len(store.gaps) == scenario.gaps, store.gaps
     statuses = [call.status for name in _names(store.store) for call in store.store.session(name).calls()]
-    wanted = [*one.statuses, *["gap"] * one.gaps]
+    wanted = [*scenario.statuses, *["gap"] * scenario.gaps]
     assert sorted(statuses) == sorted(wanted), (statuses, wanted)
     whole = [call.answer for call in calls if call.answer is not None]
     for _, _, response in store.handed:

@@ -65,7 +65,7 @@ def test_words_and_closeness_add_up() -> None:
     assert list(hits) == ["p5", "p3"] and math.isclose(hits["p5"] - hits["p3"], 1.0, abs_tol=1e-6)
     cosines = [0.0, 1.0, 0.0, 1.0, 0.0]
     mean = sum(cosines) / 5
-    away = (1 - mean) / math.sqrt(sum((one - mean) ** 2 for one in cosines) / 5)
+    away = (1 - mean) / math.sqrt(sum((cosine - mean) ** 2 for cosine in cosines) / 5)
     assert math.isclose(hits["p3"], WEIGHT * away / 6, abs_tol=0.01)
 
 
@@ -74,9 +74,9 @@ def test_without_an_embedder_nothing_changes() -> None:
     plain, embedded = filled(None, embed=False), filled()
     embedded.embedder = None
     for query in ("cat", "the", "orders on friday", "nothing"):
-        one, other = (store.session("s").search(query) for store in (plain, embedded))
-        assert [hit.page for hit in one] == [hit.page for hit in other] and one.notes == other.notes
-        assert all(math.isclose(a.score, b.score, abs_tol=1e-4) for a, b in zip(one, other, strict=True))
+        first, other = (store.session("s").search(query) for store in (plain, embedded))
+        assert [hit.page for hit in first] == [hit.page for hit in other] and first.notes == other.notes
+        assert all(math.isclose(a.score, b.score, abs_tol=1e-4) for a, b in zip(first, other, strict=True))
 
 
 def test_a_question_without_a_word_is_answered_by_closeness() -> None:
@@ -93,12 +93,12 @@ def test_a_question_without_a_word_is_answered_by_closeness() -> None:
 def test_how_much_is_embedded_is_told() -> None:
     """An answer says how many of the texts have vectors while some have none, and finds the others by words."""
     store = filled(embed=False)
-    found = store.session("s").search("cat")
-    assert found.notes == ["no text here has a vector of meanings@1 yet (`vmstore embed`): answered by words alone"]
+    hits = store.session("s").search("cat")
+    assert hits.notes == ["no text here has a vector of meanings@1 yet (`vmstore embed`): answered by words alone"]
     store.index.embed(limit=2)
-    found = store.session("s").search("postgres deploy")
-    assert [hit.page for hit in found] == ["p4", "p3"]
-    assert found.notes == ["2 of 5 texts have a vector of meanings@1"]
+    hits = store.session("s").search("postgres deploy")
+    assert [hit.page for hit in hits] == ["p4", "p3"]
+    assert hits.notes == ["2 of 5 texts have a vector of meanings@1"]
     store.index.embed()
     assert store.session("s").search("cat").notes == []
 
@@ -133,9 +133,9 @@ def test_a_failing_embedder_leaves_the_words() -> None:
     """A search whose embedder fails or hangs is answered by words, and says so."""
     embedder = Recorder()
     store = filled(embedder)
-    embedder.wrong = lambda texts, found: 1 / 0
-    found = store.session("s").search("postgres")
-    assert [hit.page for hit in found] == ["p4"] and "ZeroDivisionError" in found.notes[0]
+    embedder.wrong = lambda texts, value: 1 / 0
+    hits = store.session("s").search("postgres")
+    assert [hit.page for hit in hits] == ["p4"] and "ZeroDivisionError" in hits.notes[0]
     assert [row[0] for row in store.query("SEARCH 'postgres'", session="s")] == ["p4"]
 
 
@@ -143,10 +143,10 @@ def test_nobody_waits_for_a_slow_embedder_but_who_asks(monkeypatch: pytest.Monke
     """While an embedder thinks about a question, other threads ask and write."""
     gate, begun = threading.Event(), threading.Event()
 
-    def slow(texts: Any, found: Any) -> Any:
+    def slow(texts: Any, actual: Any) -> Any:
         begun.set()
         gate.wait(20)
-        return found
+        return actual
 
     embedder = Recorder()
     store = filled(embedder)
@@ -179,9 +179,9 @@ def test_fusion_by_name() -> None:
     store = filled()
     with store.session("s").batch() as batch:
         batch.add(Annotate(3, tags=batch.cell(b'["release-train"]')))
-    found = store.session("s").search("release train", score="rrf@1")
-    assert [hit.page for hit in found] == ["p3", "p5"]
-    gains = {hit.page: hit.score for hit in found}
+    hits = store.session("s").search("release train", score="rrf@1")
+    assert [hit.page for hit in hits] == ["p3", "p5"]
+    gains = {hit.page: hit.score for hit in hits}
     assert math.isclose(gains["p5"], rrf.WORDS / 61 + rrf.EMBEDDING / 62, abs_tol=1e-6)
     hub = 1 - (1 / 5 - rrf.HUB_SHARE) / (1 - rrf.HUB_SHARE) * (1 - rrf.HUB_LEAST)
     tagged = (rrf.TAGS / 61 + rrf.EMBEDDING / 61) * hub * rrf.RESOLUTION

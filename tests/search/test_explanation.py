@@ -63,7 +63,7 @@ def test_each_way_a_word_is_found_has_its_name() -> None:
 
     def ways(query: str, best: str) -> set[tuple[str, str, str, str, int]]:
         (hit,) = (hit for hit in trip.search(query, explain=True) if hit.page == best)
-        return {(found.word, found.how, found.term, found.page, found.away) for found in hit.words}
+        return {(word.word, word.how, word.term, word.page, word.away) for word in hit.words}
 
     assert ways("closing", "p2") == {("closing", "stem", "close", "p2", 0)}
     assert ways("postgres*", "p4") == {("postgres*", "prefix", "postgresql", "p4", 0)}
@@ -116,14 +116,14 @@ def test_the_index_and_reading_every_text_explain_alike() -> None:
         lanes = [(lane, position) for _, lane, position in everywhere(ns)]
         plain = NaiveTexts(ns.log, ns.views, lanes)
         for query in ("museum closing", "is the museum open neccessary", "retry_with_backoff OR walk", '"old town"'):
-            found = []
+            items = []
             for texts in (ns.texts(lanes), plain):
                 hits = answers(texts, lanes, query, 10)  # type: ignore[arg-type]
-                found.append(explained(texts, query, hits, 10, None, None))
-            assert found[0][0] == found[1][0]
-            for one, other in zip(found[0][1], found[1][1], strict=True):
-                assert one.words == other.words and one.features.keys() == other.features.keys()
-                for name, feature in one.features.items():
+                items.append(explained(texts, query, hits, 10, None, None))
+            assert items[0][0] == items[1][0]
+            for first, other in zip(items[0][1], items[1][1], strict=True):
+                assert first.words == other.words and first.features.keys() == other.features.keys()
+                for name, feature in first.features.items():
                     assert feature.adds == pytest.approx(other.features[name].adds, abs=2e-6)
 
 
@@ -132,9 +132,9 @@ def test_vmql_tells_the_same_as_python() -> None:
     store = filled()
     hits = store.session("s").search("when does the museum close", explain=True)
     rows = store.query("SEARCH 'when does the museum close' page, features, words, features.near.adds", session="s")
-    told = rows.to_dicts()
-    assert [row["page"] for row in told] == [hit.page for hit in hits]
-    for row, hit in zip(told, hits, strict=True):
+    other_rows = rows.to_dicts()
+    assert [row["page"] for row in other_rows] == [hit.page for hit in hits]
+    for row, hit in zip(other_rows, hits, strict=True):
         assert row["features"] == to_json(hit)["features"] and row["words"] == to_json(hit)["words"]
         assert row["features.near.adds"] == hit.features["near"].adds
     inside = store.query("SEARCH 'museum' page, features WITHIN 200 TOKENS", session="s").to_dicts()
@@ -179,16 +179,16 @@ def test_no_question_holds_the_views_while_it_waits_for_an_embedder() -> None:
     store.index.embed()
 
     def free() -> bool:
-        found: list[bool] = []
+        items: list[bool] = []
 
         def look() -> None:
             with store._ns.views_lock:
-                found.append(True)
+                items.append(True)
 
         other = threading.Thread(target=look, daemon=True)
         other.start()
         other.join(1)
-        return bool(found)
+        return bool(items)
 
     embedder.free = free
     asked: list[Callable[[str], object]] = [

@@ -14,7 +14,7 @@ from vmstore.search import place
 from vmstore.store.store import Store
 
 
-def told(path: Path) -> Store:
+def german_store(path: Path) -> Store:
     """A store with a German text."""
     store = vmstore.open(path)
     store.record("reise", chat("Die Häuser am Fluss sind alt."))
@@ -23,9 +23,9 @@ def told(path: Path) -> Store:
 
 def finds(store: Store, query: str) -> bool:
     """Whether a search of all sessions finds anything, and one of the session at its first call the same."""
-    found = bool(store.search(query))
-    assert bool(store.session("reise").search(query, call=1)) == found
-    return found
+    actual_bool = bool(store.search(query))
+    assert bool(store.session("reise").search(query, call=1)) == actual_bool
+    return actual_bool
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -36,7 +36,7 @@ def test_a_stated_language_holds_for_every_moment(
     assert place.installed()
     if not indexed:
         monkeypatch.setattr("vmstore.search.place.installed", lambda: False)
-    with told(tmp_path / "a.vms") as store:
+    with german_store(tmp_path / "a.vms") as store:
         assert store.index.language() == "en"
         assert not finds(store, "Haus")
         store.index.set_language("de")
@@ -53,7 +53,7 @@ def test_a_stated_language_holds_for_every_moment(
 
 def test_another_handle_hears_of_it(tmp_path: Path) -> None:
     """What one handle states holds for the next question of another."""
-    with told(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
+    with german_store(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         assert not finds(other, "Haus")
         store.index.set_language("de")
         assert finds(other, "Haus")
@@ -63,7 +63,7 @@ def test_another_handle_hears_of_it(tmp_path: Path) -> None:
 
 def test_stating_it_again_writes_nothing(tmp_path: Path) -> None:
     """The language that holds is not logged a second time."""
-    with told(tmp_path / "a.vms") as store:
+    with german_store(tmp_path / "a.vms") as store:
         store.index.set_language("de")
         before = len(store.admin.log.tail(0, 100))
         store.index.set_language("de")
@@ -72,7 +72,7 @@ def test_stating_it_again_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_language_without_rules_is_refused(tmp_path: Path) -> None:
     """Who names no language there are rules for is told which there are, and nothing is logged."""
-    with told(tmp_path / "a.vms") as store:
+    with german_store(tmp_path / "a.vms") as store:
         with refused("no-language", InputError):
             store.index.set_language("klingon")
         assert store.index.language() == "en"

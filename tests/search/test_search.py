@@ -36,7 +36,7 @@ from vmstore.testing.strategies import Life, lives
 TALK = ("Where is Kyoto?", "Kyoto is in Japan, and Nara too.", "How far is Nara from Kyoto?", "An hour by train.")
 
 
-def told(path: Path) -> None:
+def record_sessions(path: Path) -> None:
     """A session of two calls, and a fork of its first that went elsewhere."""
     with vmstore.open(path) as store:
         store.record("trip", chat(TALK[0]), answer(TALK[1]))
@@ -48,7 +48,7 @@ def told(path: Path) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Such a store, closed."""
-    told(tmp_path / "a.vms")
+    record_sessions(tmp_path / "a.vms")
     return tmp_path / "a.vms"
 
 
@@ -63,9 +63,9 @@ def by_definition(session: Session, query: str, position: int) -> list[tuple[str
         except UnknownError:
             continue  # opaque
         if text is not None:
-            held = list(forms(text))
-            texts[page.page] = Counter(term for form in held for term in form.terms + form.wholes + form.stops)
-            lengths[page.page] = sum(len(form.terms) for form in held)
+            actual_forms = list(forms(text))
+            texts[page.page] = Counter(term for form in actual_forms for term in form.terms + form.wholes + form.stops)
+            lengths[page.page] = sum(len(form.terms) for form in actual_forms)
     asked = forms(query)
     wanted = {term for form in asked for term in form.terms} or {term for form in asked for term in form.stops}
     mean = sum(lengths.values()) / len(texts) if any(lengths.values()) else 1
@@ -78,10 +78,10 @@ def by_definition(session: Session, query: str, position: int) -> list[tuple[str
             score += math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) * counts[word] * 2.2 / (counts[word] + norm)
         if wanted & counts.keys():
             scores[page] = round(score, 6)
-    return sorted(scores.items(), key=lambda one: (-one[1], int(one[0][1:])))
+    return sorted(scores.items(), key=lambda item: (-item[1], int(item[0][1:])))
 
 
-def found(hits: list[Hit]) -> dict[str, float]:
+def scores_of(hits: list[Hit]) -> dict[str, float]:
     """The pages of an answer, each with its score."""
     return {hit.page: hit.score for hit in hits}
 
@@ -97,7 +97,7 @@ def test_every_way_to_an_answer_gives_the_same(life: Life, written: int) -> None
         asked = [(name, position) for name in names for position in _positions(player.store.session(name))]
         query = _query(player.store, names)
         before = [
-            found(player.store.session(n).search(query, Position(p), limit=None, score="score@1")) for n, p in asked
+            scores_of(player.store.session(n).search(query, Position(p), limit=None, score="score@1")) for n, p in asked
         ]
         player.store.close()
         with vmstore.open(player.path, "r") as reader:
@@ -105,7 +105,7 @@ def test_every_way_to_an_answer_gives_the_same(life: Life, written: int) -> None
                 session = reader.session(name)
                 right = by_definition(session, query, position)
                 assert hits == dict(right)
-                assert found(session.search(query, Position(position), limit=None, score="score@1")) == hits
+                assert scores_of(session.search(query, Position(position), limit=None, score="score@1")) == hits
 
 
 def _query(store: Store, names: list[str]) -> str:
@@ -135,7 +135,7 @@ def test_a_search_is_of_its_moment(path: Path) -> None:
         trip, other = store.session("trip"), store.session("other")
         assert trip.search("train") and not trip.search("train", call=1) and not other.search("train")
         assert [hit.text for hit in other.search("osaka")] == ["Where is Osaka?"]
-        assert found(trip.search("kyoto", call=1, score="score@1")) == dict(
+        assert scores_of(trip.search("kyoto", call=1, score="score@1")) == dict(
             by_definition(trip, "kyoto", trip.context(call=1).basis.position)
         )
 
@@ -159,7 +159,7 @@ def test_a_changed_page_is_found_by_its_last_words(path: Path) -> None:
         assert 2 in changed.values()
         before = {hit.page: hit.version for hit in trip.search("sapporo kyoto", call=2)}
         assert set(before.values()) == {1}
-        assert found(trip.search("kyoto nara", score="score@1")) == dict(
+        assert scores_of(trip.search("kyoto nara", score="score@1")) == dict(
             by_definition(trip, "kyoto nara", trip.info().position)
         )
 
@@ -205,9 +205,9 @@ def mark_of(path: Path) -> Path:
     return path / "default" / "text" / "at.json"
 
 
-def changed(path: Path, **told: Any) -> None:
+def changed(path: Path, **fields: Any) -> None:
     """Makes the index claim something else."""
-    mark_of(path).write_text(json.dumps({**json.loads(mark_of(path).read_text()), **told}))
+    mark_of(path).write_text(json.dumps({**json.loads(mark_of(path).read_text()), **fields}))
 
 
 @pytest.mark.usefixtures("eager")
@@ -265,8 +265,8 @@ def test_a_search_of_one_session_does_not_go_through_others(tmp_path: Path) -> N
 
 def followed(path: Path) -> dict[str, object]:
     """What the mark says, but for the names of files, which are drawn again."""
-    told = json.loads(mark_of(path).read_text())
-    return {name: told[name] for name in told if name != "files"}
+    document = json.loads(mark_of(path).read_text())
+    return {name: document[name] for name in document if name != "files"}
 
 
 def index_files(path: Path) -> list[Path]:
@@ -275,7 +275,9 @@ def index_files(path: Path) -> list[Path]:
 
 
 DAMAGES = [
-    lambda path: changed(path, segments=[[*one[:2], 3] for one in json.loads(mark_of(path).read_text())["segments"]]),
+    lambda path: changed(
+        path, segments=[[*segment[:2], 3] for segment in json.loads(mark_of(path).read_text())["segments"]]
+    ),
     lambda path: changed(path, version=0),
     lambda path: changed(path, hash="00" * 32),
     lambda path: changed(path, ordinal=10_000),
@@ -309,12 +311,12 @@ def test_no_damage_of_a_file_changes_an_answer(path: Path, share: int) -> None:
     with vmstore.open(path) as store:
         right = answers(store)
         for number, file in enumerate(index_files(path)):
-            with file.open("r+b") as held:
+            with file.open("r+b") as actual_file:
                 at = file.stat().st_size * share // 100
-                held.seek(at)
-                byte = held.read(1)[0]
-                held.seek(at)
-                held.write(bytes([byte ^ 1 << (number % 8)]))
+                actual_file.seek(at)
+                byte = actual_file.read(1)[0]
+                actual_file.seek(at)
+                actual_file.write(bytes([byte ^ 1 << (number % 8)]))
     for mode in ("r", "rw"):
         with vmstore.open(path, mode) as store:
             (problem,) = store.verify().problems
@@ -373,19 +375,19 @@ def test_a_planted_fault_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with vmstore.open(path) as store:
         store.record("trip", chat("Where is Sapporo, what is it like and how far?", *TALK[1:3]), None)
         trip = store.session("trip")
-        assert found(trip.search("kyoto nara")) != dict(by_definition(trip, "kyoto nara", trip.info().position))
+        assert scores_of(trip.search("kyoto nara")) != dict(by_definition(trip, "kyoto nara", trip.info().position))
 
 
 def test_a_hit_shows_where_it_answers(path: Path) -> None:
     """A hit's line is the place that answers most, with the words that were found, and the answer says what is odd."""
     with vmstore.open(path) as store:
         store.record("long", chat("It rained all day. " * 30 + "The museum’s café was\nclosed. " + "So we left. " * 30))
-        (hit, *_) = found = store.session("long").search('"the museum" cafe "closed')
+        (hit, *_) = hits = store.session("long").search('"the museum" cafe "closed')
         words = [hit.text[start:end] for start, end in hit.marks]
         assert words == ["The museum’s", "café", "closed"]
         assert hit.text.startswith("…The museum’s café was closed.")
         assert len(hit.text) <= 120
-        assert found.notes == ["The quote before closed is not closed; its words are asked for."]
+        assert hits.notes == ["The quote before closed is not closed; its words are asked for."]
 
 
 def test_what_is_excluded_costs_few_reads(monkeypatch: pytest.MonkeyPatch) -> None:

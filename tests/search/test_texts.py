@@ -89,10 +89,12 @@ class Talk:
         session = self._session(number)
         pages = session.pages()
         if pages:
-            held = pages[page % len(pages)]
+            actual_page = pages[page % len(pages)]
             content = b"\0\1" if text is None else text.encode()
             with session.batch(at_us=self.at) as batch:
-                batch.add(Update(int(held.page[1:]), held.version + 1, batch.cell(content), len(content), 0))
+                batch.add(
+                    Update(int(actual_page.page[1:]), actual_page.version + 1, batch.cell(content), len(content), 0)
+                )
 
     def fork(self, number: int, of: int) -> None:
         """A session begins where another stands."""
@@ -165,27 +167,27 @@ def same(store: Store, moments: Sequence[tuple[Branch, int]]) -> None:
     """The index and every text read agree about some moments."""
     ns = store._ns
     with ns.asking():
-        found, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
-        assert isinstance(right, NaiveTexts) and not isinstance(found, NaiveTexts)
-        assert (found.count, found.words) == (right.count, right.words)
+        texts, right = ns.texts(moments), NaiveTexts(ns.log, ns.views, moments)
+        assert isinstance(right, NaiveTexts) and not isinstance(texts, NaiveTexts)
+        assert (texts.count, texts.words) == (right.count, right.words)
         terms = {term for row in right.rows for term in row.counts} | {"absent"}
         for term in sorted(terms):
-            assert [each.tolist() for each in found.postings(term)] == list(map(list, right.postings(term))), term
+            assert [each.tolist() for each in texts.postings(term)] == list(map(list, right.postings(term))), term
         rows = list(range(right.count))
-        assert found.texts(rows) == right.texts(rows)
-        assert found.lanes(rows).tolist() == right.lanes(rows)
-        assert columns(found, rows[::-1]) == columns(right, rows[::-1])
-        assert found.lengths(_array(rows)).tolist() == right.columns(rows).length
+        assert texts.texts(rows) == right.texts(rows)
+        assert texts.lanes(rows).tolist() == right.lanes(rows)
+        assert columns(texts, rows[::-1]) == columns(right, rows[::-1])
+        assert texts.lengths(_array(rows)).tolist() == right.columns(rows).length
         for term in sorted(terms):
-            assert found.terms_from(term[:2], 3) == right.terms_from(term[:2], 3)
-            assert found.terms_like(term + "x", 3) == right.terms_like(term + "x", 3)
+            assert texts.terms_from(term[:2], 3) == right.terms_from(term[:2], 3)
+            assert texts.terms_like(term + "x", 3) == right.terms_like(term + "x", 3)
 
 
-def columns(found: Any, rows: list[int]) -> list[list[Any]]:
+def columns(actual: Any, rows: list[int]) -> list[list[Any]]:
     """The columns of some rows, with names instead of their numbers."""
-    told = found.columns(_array(rows) if hasattr(found, "lengths") else rows)._asdict()
-    named = {kind: [found.names(kind)[number] for number in told[kind]] for kind in ("speaker", "tool")}
-    return [named.get(name) or [int(value) for value in told[name]] for name in sorted(told)]
+    asdict = actual.columns(_array(rows) if hasattr(actual, "lengths") else rows)._asdict()
+    named = {kind: [actual.names(kind)[number] for number in asdict[kind]] for kind in ("speaker", "tool")}
+    return [named.get(name) or [int(value) for value in asdict[name]] for name in sorted(asdict)]
 
 
 def _array(rows: list[int]) -> Any:
@@ -245,8 +247,8 @@ def test_an_erasure_leaves_other_segments_as_they_are(talk: Talk) -> None:
     text = talk.store.session("s1").content(page).decode().split()[-1]
     erase(talk.store, page=page, in_session="s1")
     assert len(before & files(talk)) == 2 and len(files(talk)) == 3
-    held = b"".join(file.read_bytes() for file in (talk.path / "default" / "text").iterdir())
-    assert b"nara1" in held and text.encode() + b"\n" not in held
+    actual_text = b"".join(file.read_bytes() for file in (talk.path / "default" / "text").iterdir())
+    assert b"nara1" in actual_text and text.encode() + b"\n" not in actual_text
     talk.everywhere()
     talk.store.close()
 
@@ -331,8 +333,8 @@ def test_a_folder_that_may_only_be_read_is_searched(talk: Talk) -> None:
     with vmstore.open(talk.path, "r") as talk.store:
         talk.everywhere()
         assert len(talk.store.session("s0").search("kobe")) == 2
-        held = talk.store._ns.text_index
-        assert held is not None and len(held._tail.segments) == 1
+        text_index = talk.store._ns.text_index
+        assert text_index is not None and len(text_index._tail.segments) == 1
     assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} == before
 
 
@@ -342,14 +344,14 @@ def test_what_was_written_later_changes_no_postings(talk: Talk) -> None:
     moments = [(Branch(ns.views, talk._key("s1")), talk._end("s1"))]
     with ns.asking():
         before = ns.texts(moments)
-        told = [before.count, before.words, *(each.tolist() for each in before.postings("nara"))]
+        items = [before.count, before.words, *(each.tolist() for each in before.postings("nara"))]
     for n in range(9):
         talk.say(n, lines(5, "nara"), None)
     talk.everywhere()
     with ns.asking():
         after = ns.texts(moments)
         assert after is not before
-        assert [after.count, after.words, *(each.tolist() for each in after.postings("nara"))] == told
+        assert [after.count, after.words, *(each.tolist() for each in after.postings("nara"))] == items
     talk.store.close()
 
 

@@ -47,13 +47,13 @@ def filled(texts: list[str] = TEXTS, dimension: int = 64) -> vmstore.Store:
 def test_closeness_is_the_embedders() -> None:
     """Cosines are those of the embedder's own vectors, and the closest text is the one it says."""
     store = filled()
-    found, note = close(store, "s", "deploy")
-    assert found is not None and note is None
+    closeness, note = close(store, "s", "deploy")
+    assert closeness is not None and note is None
     expected = naive(store, TEXTS, "deploy")
-    assert np.allclose(found.cosines(np.arange(4)), expected, atol=2e-3)
+    assert np.allclose(closeness.cosines(np.arange(4)), expected, atol=2e-3)
     order = sorted(range(4), key=lambda at: -expected[at])
-    assert list(found.nearest(1)) == order[:1]
-    values = found.of(np.arange(4))
+    assert list(closeness.nearest(1)) == order[:1]
+    values = closeness.of(np.arange(4))
     assert all(0 <= value <= CLOSENESS_MAX for value in values) and values.argmax() == order[0]
     away = (expected[order[0]] - np.mean(expected)) / np.std(expected)
     assert math.isclose(values[order[0]], away / SPREAD, abs_tol=1e-2)
@@ -68,21 +68,21 @@ def test_a_row_is_as_close_as_its_closest_chunk(vectors: list[list[float]], data
     rows = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(vectors), max_size=len(vectors))), np.int64)
     matrix = np.array(vectors, np.float32)
     question = [0.5, -0.25, 1.0]
-    found = RowVectors(VectorMatrix(matrix), np.arange(len(matrix)), rows, 10, "m").to(question)
+    closeness = RowVectors(VectorMatrix(matrix), np.arange(len(matrix)), rows, 10, "m").to(question)
     for row in range(10):
         own = [float(np.dot(vector, question)) for vector, of in zip(vectors, rows, strict=True) if of == row]
-        assert math.isclose(found.cosines(np.array([row]))[0], max(own, default=0.0), abs_tol=1e-4)
-    nearest = list(found.nearest(3))
-    values = [float(found.of(np.array([row]))[0]) for row in range(10)]
+        assert math.isclose(closeness.cosines(np.array([row]))[0], max(own, default=0.0), abs_tol=1e-4)
+    nearest = list(closeness.nearest(3))
+    values = [float(closeness.of(np.array([row]))[0]) for row in range(10)]
     assert [values[row] for row in nearest] == sorted((v for v in values if v > 0), reverse=True)[:3]
 
 
 @pytest.mark.parametrize("form", Quantisation)
 def test_vectors_are_unpacked_as_they_were_packed(form: Quantisation) -> None:
     """What was packed for the log comes back as numbers, vector by vector."""
-    told = [[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [1.0, 0.125, -0.5]]
-    packed = b"".join(packed_vector(vector, form) for vector in told)
-    assert np.allclose(unpacked(packed, form, 3).plain().numbers, told, atol=0.005)
+    rows = [[0.5, -1.0, 0.25], [0.0, 0.0, 0.0], [1.0, 0.125, -0.5]]
+    packed = b"".join(packed_vector(vector, form) for vector in rows)
+    assert np.allclose(unpacked(packed, form, 3).plain().numbers, rows, atol=0.005)
 
 
 def test_products_are_those_of_the_floats() -> None:
@@ -105,8 +105,8 @@ def test_vectors_of_both_forms_are_compared() -> None:
     store = filled()
     page(store, "s", "deployment plans")
     store.index.embed(quantisation="int8")
-    found, _ = close(store, "s", "deployment plans")
-    assert found is not None and list(found.nearest(1)) == [4] and found.vectors.embedded == 5
+    closeness, _ = close(store, "s", "deployment plans")
+    assert closeness is not None and list(closeness.nearest(1)) == [4] and closeness.vectors.embedded == 5
 
 
 @settings(max_examples=10, deadline=None)
@@ -121,7 +121,7 @@ def test_a_past_moment_is_not_moved(deeds: list[str]) -> None:
             page(store, "s", "deploy deploy deploy")
         elif deed == "embed":
             store.index.embed()
-        elif deed == "fork" and not [one for one in store.sessions() if one.session == "f"]:
+        elif deed == "fork" and not [session for session in store.sessions() if session.session == "f"]:
             store.session("s").fork("f", position=end)
     after = close(store, "s", "deploy", end)[0]
     assert before is not None and after is not None
@@ -134,11 +134,11 @@ def test_a_fork_sees_what_it_saw() -> None:
     store.session("s").fork("f", position=store.session("s").info().position)
     page(store, "f", "deploying deployments")
     page(store, "s", "deploy twice")
-    found, note = close(store, "f", "deploy")
-    assert found is not None and note == "4 of 5 texts have a vector of hash-4grams@1/64"
+    closeness, note = close(store, "f", "deploy")
+    assert closeness is not None and note == "4 of 5 texts have a vector of hash-4grams@1/64"
     store.index.embed()
-    found, note = close(store, "f", "deploy")
-    assert note is None and found is not None and list(found.nearest(1)) == [4]
+    closeness, note = close(store, "f", "deploy")
+    assert note is None and closeness is not None and list(closeness.nearest(1)) == [4]
     mine = close(store, "s", "deploy")[0]
     assert mine is not None and mine.vectors.embedded == 5
 
@@ -147,12 +147,12 @@ def test_what_was_erased_is_nowhere_at_hand() -> None:
     """After an erasure no vector of the text is in memory, and the rest is answered as before."""
     store = filled()
     assert close(store, "s", "postgres orders")[0] is not None
-    held = store._ns.closeness._table.of("hash-4grams@1/64", 64, 10**9, 0)  # type: ignore[union-attr]
-    assert len(held.matrix) == 4
+    vectors = store._ns.closeness._table.of("hash-4grams@1/64", 64, 10**9, 0)  # type: ignore[union-attr]
+    assert len(vectors.matrix) == 4
     store.trust.erase(page="s/p4")
     assert store._ns.closeness._table is None
-    found, _ = close(store, "s", "postgres orders")
-    assert found is not None and found.vectors.embedded == found.vectors.count == 3
+    closeness, _ = close(store, "s", "postgres orders")
+    assert closeness is not None and closeness.vectors.embedded == closeness.vectors.count == 3
 
 
 def test_new_vectors_are_taken_in() -> None:
@@ -162,24 +162,24 @@ def test_new_vectors_are_taken_in() -> None:
     page(store, "s", "deploy it")
     page(store, "other", "deploy that")
     store.index.embed()
-    found, _ = close(store, "s", "deploy it")
+    closeness, _ = close(store, "s", "deploy it")
     other, _ = close(store, "other", "deploy that")
-    assert found is not None and list(found.nearest(1)) == [4]
+    assert closeness is not None and list(closeness.nearest(1)) == [4]
     assert other is not None and other.vectors.embedded == 1 and list(other.nearest(1)) == [], (
         "alone it stands out of nothing"
     )
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "text"),
     [
-        (lambda texts, found: 1 / 0, "failed: ZeroDivisionError"),
-        (lambda texts, found: [[math.nan] * 8], "not finite"),
-        (lambda texts, found: [], "0 vectors for 1"),
-        (lambda texts, found: [[1.0] * 9], "9 numbers where 8"),
+        (lambda texts, value: 1 / 0, "failed: ZeroDivisionError"),
+        (lambda texts, value: [[math.nan] * 8], "not finite"),
+        (lambda texts, value: [], "0 vectors for 1"),
+        (lambda texts, value: [[1.0] * 9], "9 numbers where 8"),
     ],
 )
-def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, said: str) -> None:
+def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, text: str) -> None:
     """An embedder that fails at a question gives no closeness and a note, and is not asked again at once."""
     embedder = Recorder()
     store = vmstore.memory_store(embedder=embedder)
@@ -187,8 +187,8 @@ def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, said: str) ->
     store.index.embed()
     embedder.wrong, before = wrong, embedder.calls
     for _ in range(3):
-        found, note = close(store, "s", "cat")
-        assert found is None and note is not None and said in note and note.endswith("answered by words alone")
+        closeness, note = close(store, "s", "cat")
+        assert closeness is None and note is not None and text in note and note.endswith("answered by words alone")
     assert embedder.calls == before + 1
     embedder.wrong = None
     store._ns.closeness._silent.clear()

@@ -31,9 +31,9 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:
         """The answer as a value; it must be one JSON object."""
-        found = json.loads(self.out)
-        assert isinstance(found, dict)
-        return found
+        document = json.loads(self.out)
+        assert isinstance(document, dict)
+        return document
 
 
 Run = Callable[..., Answer]

@@ -15,9 +15,9 @@ def test_archive_shape(run: Run, recorded: Path) -> None:
     assert run("archive", recorded, "--list").out == "no session is archived\n"
     dry = run("archive", recorded, "s1", "--grace", "0", "--dry-run", "--json").json
     assert not dry["done"] and dry["sessions"][0]["cells"] > 5 and dry["bytes_before"] == dry["bytes_after"]
-    found = run("archive", recorded, "s1", "--grace", "0", "--json").json
-    (moved,) = found["sessions"]
-    assert found["done"] and Path(moved["file"]).stat().st_size == moved["file_bytes"]
+    document = run("archive", recorded, "s1", "--grace", "0", "--json").json
+    (moved,) = document["sessions"]
+    assert document["done"] and Path(moved["file"]).stat().st_size == moved["file_bytes"]
     assert run("context", recorded, "s1", "--render").out == before
     assert run("archive", recorded, "--list", "--json").json["archived"][0]["session"] == "s1"
     assert "left alone: s1, all of it is archived" in run("archive", recorded, "s1", "--grace", "0").out
@@ -58,8 +58,8 @@ def test_an_encrypted_archive_takes_the_key_of_its_store(
     talk = tmp_path / "talk.jsonl"
     talk.write_text('{"role":"user","content":"Where?"}\n{"role":"assistant","content":"Here."}\n')
     run("import", store, talk, "--session", "s", "--store-key", key)
-    told = run("archive", store, "s", "--grace", "0", "--store-key", key, "--json").json["sessions"]
-    file = told[0]["file"]
+    sessions = run("archive", store, "s", "--grace", "0", "--store-key", key, "--json").json["sessions"]
+    file = sessions[0]["file"]
     assert b"Where?" not in Path(file).read_bytes()
     refused = run("verify", file)
     assert refused.code == 1 and "--store-key or in VMSTORE_KEY_FILE" in refused.err

@@ -20,30 +20,30 @@ SEEN += ["created_turn", "created_call", "created_at", "last_access_turn", "acce
 
 def test_info_shape(run: Run, two: Path) -> None:
     """`info --json` counts sessions, commits, mutations and pages, sizes the parts, and places each view."""
-    found = run("info", two, "--json").json
+    document = run("info", two, "--json").json
     names = ["sessions", "commits", "mutations", "pages", "bytes_log", "bytes_views", "bytes_blobs", "positions"]
-    assert list(found) == names
-    assert found["sessions"] == 2 and found["pages"] == 14 and found["bytes_blobs"] == 0
-    assert found["bytes_log"] >= (two / "default" / "log.sqlite").stat().st_size
-    assert set(found["positions"].values()) == {found["commits"]} and "residency" in found["positions"]
+    assert list(document) == names
+    assert document["sessions"] == 2 and document["pages"] == 14 and document["bytes_blobs"] == 0
+    assert document["bytes_log"] >= (two / "default" / "log.sqlite").stat().st_size
+    assert set(document["positions"].values()) == {document["commits"]} and "residency" in document["positions"]
     text = run("info", two).out
-    assert f"mutations   {found['mutations']:>6}\n".split() == text.splitlines()[2].split()
+    assert f"mutations   {document['mutations']:>6}\n".split() == text.splitlines()[2].split()
 
 
 @pytest.mark.parametrize("moment", [["--call", "4"], ["--turn", "2"], [], ["--time", "2999-01-01"]])
 def test_context_shape(run: Run, recorded: Path, moment: list[str]) -> None:
     """`context --json` has the promised fields, whichever moment leads to the call."""
-    found = run("context", recorded, "s1", *moment, "--json").json
-    assert list(found)[:4] == ["basis", "fidelity", "tokens", "tokens_reported"]
-    assert list(found["basis"]) == BASIS
-    assert {**found["basis"], "position": 0} == {"session": "s1", "position": 0, "turn": 2, "call": 4}
-    assert found["fidelity"] == "recorded" and found["tokens_reported"] is None
-    assert "messages" not in found and "text" not in found
-    assert [list(page)[:10] for page in found["pages"]] == [PAGE] * 7
-    assert [page["order"] for page in found["pages"]] == [1, 2, 3, 4, 5, 6, 7]
-    assert [page["role"] for page in found["pages"]][-2:] == ["tool", "user"]
-    assert found["tokens"] == sum(page["tokens"] for page in found["pages"])
-    short = found["pages"][5]
+    document = run("context", recorded, "s1", *moment, "--json").json
+    assert list(document)[:4] == ["basis", "fidelity", "tokens", "tokens_reported"]
+    assert list(document["basis"]) == BASIS
+    assert {**document["basis"], "position": 0} == {"session": "s1", "position": 0, "turn": 2, "call": 4}
+    assert document["fidelity"] == "recorded" and document["tokens_reported"] is None
+    assert "messages" not in document and "text" not in document
+    assert [list(page)[:10] for page in document["pages"]] == [PAGE] * 7
+    assert [page["order"] for page in document["pages"]] == [1, 2, 3, 4, 5, 6, 7]
+    assert [page["role"] for page in document["pages"]][-2:] == ["tool", "user"]
+    assert document["tokens"] == sum(page["tokens"] for page in document["pages"])
+    short = document["pages"][5]
     assert (short["type"], short["level"], short["pinned"], short["since_call"]) == ("artifact", 3, False, 3)
 
 
@@ -57,8 +57,8 @@ def test_context_of_a_position_is_the_call_before(run: Run, recorded: Path) -> N
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_context_messages_are_the_request(run: Run, recorded: Path, call: int) -> None:
     """`--messages --json` gives back the messages of a recorded call, equal in every field."""
-    found = run("context", recorded, "--call", call, "--messages", "--json").json
-    assert found["messages"] == requests()[call - 1]
+    document = run("context", recorded, "--call", call, "--messages", "--json").json
+    assert document["messages"] == requests()[call - 1]
 
 
 def test_context_messages_as_text(run: Run, recorded: Path) -> None:
@@ -71,10 +71,10 @@ def test_context_messages_as_text(run: Run, recorded: Path) -> None:
 
 def test_context_render(run: Run, recorded: Path) -> None:
     """`--render` prints the VM:CONTEXT text and nothing else; in JSON the same stands under `text`."""
-    found = run("context", recorded, "--call", "1", "--render")
-    assert found.out.startswith("<VM:CONTEXT>\nY (p4): ") and found.out.endswith("</VM:CONTEXT>\n")
+    done = run("context", recorded, "--call", "1", "--render")
+    assert done.out.startswith("<VM:CONTEXT>\nY (p4): ") and done.out.endswith("</VM:CONTEXT>\n")
     text = run("context", recorded, "--call", "1", "--render", "--json").json["text"]
-    assert found.out == text + "\n" and found.err == ""
+    assert done.out == text + "\n" and done.err == ""
 
 
 def test_context_says_derived(run: Run, planned: Path) -> None:
@@ -82,15 +82,15 @@ def test_context_says_derived(run: Run, planned: Path) -> None:
     assert run("context", planned, "--json").json["fidelity"] == "derived"
     assert "\nderived: this file doesn't contain" in run("context", planned).out
     assert "\nderived: this file doesn't contain" in run("context", planned, "--messages").out
-    found = run("context", planned, "--render")
-    assert found.err.startswith("derived: ") and "derived" not in found.out
+    done = run("context", planned, "--render")
+    assert done.err.startswith("derived: ") and "derived" not in done.out
 
 
 def test_context_as_text(run: Run, recorded: Path) -> None:
     """In a pipe the context is plain: no escape sequence, one line a page, levels as words."""
-    found = run("context", recorded, "--call", "4")
-    assert "\x1b" not in found.out and found.err == ""
-    head, fidelity, tokens, blank, titles, *rows = found.out.splitlines()
+    done = run("context", recorded, "--call", "4")
+    assert "\x1b" not in done.out and done.err == ""
+    head, fidelity, tokens, blank, titles, *rows = done.out.splitlines()
     assert head.startswith("s1, call 4 of turn 2, position ") and fidelity.startswith("recorded: ")
     assert "tokens estimated, the provider reported none · 7 pages" in tokens and blank == ""
     assert titles.split()[:4] == ["page", "role", "type", "level"] and len(rows) == 7
@@ -99,20 +99,20 @@ def test_context_as_text(run: Run, recorded: Path) -> None:
 
 def test_reported_tokens_stand_beside_estimated_ones(run: Run, recorded: Path) -> None:
     """Where the provider counted tokens, its number is given as the provider's."""
-    found = run("context", recorded, "--call", "1")
-    assert "7 tokens estimated, 12 reported by the provider" in found.out
+    done = run("context", recorded, "--call", "1")
+    assert "7 tokens estimated, 12 reported by the provider" in done.out
     assert run("context", recorded, "--call", "1", "--json").json["tokens_reported"] == 12
 
 
 def test_diff_shape(run: Run, recorded: Path) -> None:
     """`diff --json` has both bases and one entry for each page that entered, left or changed."""
-    found = run("diff", recorded, "s1", "--calls", "3", "4", "--json").json
-    assert list(found) == ["before", "after", "tokens_before", "tokens_after", "unchanged", "changes"]
-    assert (found["before"]["call"], found["after"]["call"], found["unchanged"]) == (3, 4, 5)
+    document = run("diff", recorded, "s1", "--calls", "3", "4", "--json").json
+    assert list(document) == ["before", "after", "tokens_before", "tokens_after", "unchanged", "changes"]
+    assert (document["before"]["call"], document["after"]["call"], document["unchanged"]) == (3, 4, 5)
     fields = ["change", "page", "message", "role", "type", "tokens_before", "tokens_after"]
     fields += ["level_before", "level_after", "text"]
-    assert [list(change) for change in found["changes"]] == [fields, fields]
-    kinds = {change["change"]: (change["level_before"], change["level_after"]) for change in found["changes"]}
+    assert [list(change) for change in document["changes"]] == [fields, fields]
+    kinds = {change["change"]: (change["level_before"], change["level_after"]) for change in document["changes"]}
     assert kinds == {"compressed": (0, 3), "entered": (None, 0)}
     turns = run("diff", recorded, "--turns", "1", "2", "--json").json
     ends = [turns[side]["position"] for side in ("before", "after")]
@@ -134,8 +134,8 @@ def test_diff_as_text(run: Run, recorded: Path) -> None:
 def test_sessions_turns_and_calls(run: Run, two: Path) -> None:
     """Sessions, turns and calls answer as lists of objects under their own name."""
     sessions = run("sessions", two, "--json").json["sessions"]
-    assert sorted(one["session"] for one in sessions) == ["s1", "s2"]
-    first = next(one for one in sessions if one["session"] == "s1")
+    assert sorted(session["session"] for session in sessions) == ["s1", "s2"]
+    first = next(session for session in sessions if session["session"] == "s1")
     assert (first["turns"], first["calls"], first["fidelity"]) == (2, 4, "recorded")
     turns = run("turns", two, "s1", "--json").json
     assert turns["session"] == "s1" and [(t["turn"], t["calls"]) for t in turns["turns"]] == [(1, 1), (2, 3)]
@@ -152,9 +152,9 @@ def test_sessions_turns_and_calls(run: Run, two: Path) -> None:
 
 def test_pages_in_and_out_of_context(run: Run, recorded: Path) -> None:
     """`pages` lists every page of the moment with tier and size, of one type where asked."""
-    found = run("pages", recorded, "s1", "--call", "3", "--json").json
-    assert list(found) == ["session", "pages"] and [list(page) for page in found["pages"]] == [SEEN] * 6
-    assert {page["tier"] for page in found["pages"]} == {0}
+    document = run("pages", recorded, "s1", "--call", "3", "--json").json
+    assert list(document) == ["session", "pages"] and [list(page) for page in document["pages"]] == [SEEN] * 6
+    assert {page["tier"] for page in document["pages"]} == {0}
     artifacts = run("pages", recorded, "--type", "artifact", "--json").json["pages"]
     assert [page["role"] for page in artifacts] == ["tool"]
     assert run("pages", recorded, "--type", "claim", "--json").json["pages"] == []
@@ -179,24 +179,24 @@ def test_page_shape(run: Run, store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         store.record("s", request, None)
         pages = store.session("s").pages()
-    found = [run("page", store_path, page.page, "--json").json for page in pages]
-    assert all(list(one)[:4] == ["page", "level", "bytes", "content"] for one in found)
-    assert found[0]["page"]["page"] == pages[0].page and found[0]["level"] == 0
-    assert "?" in [one["content"] for one in found]
-    whole = [one for one in found if one["content"] is None]
-    assert [base64.b64decode(one["base64"]) for one in whole] == [b"\x89PNG\xff\x00"]
+    jsons = [run("page", store_path, page.page, "--json").json for page in pages]
+    assert all(list(document)[:4] == ["page", "level", "bytes", "content"] for document in jsons)
+    assert jsons[0]["page"]["page"] == pages[0].page and jsons[0]["level"] == 0
+    assert "?" in [document["content"] for document in jsons]
+    whole = [document for document in jsons if document["content"] is None]
+    assert [base64.b64decode(record["base64"]) for record in whole] == [b"\x89PNG\xff\x00"]
 
 
 def test_history_shape(run: Run, recorded: Path) -> None:
     """`history` is the page's events in order, up to the moment asked."""
     name = run("pages", recorded, "--type", "artifact", "--json").json["pages"][0]["page"]
-    found = run("history", recorded, name, "--json").json
-    assert list(found) == ["session", "page", "events"] and found["page"] == name
-    assert [event["event"] for event in found["events"]] == ["create", "link", "enter", "compress", "shown"]
+    document = run("history", recorded, name, "--json").json
+    assert list(document) == ["session", "page", "events"] and document["page"] == name
+    assert [event["event"] for event in document["events"]] == ["create", "link", "enter", "compress", "shown"]
     fields = ["position", "turn", "call", "event", "level", "version", "tokens", "method", "detail"]
-    assert all(list(event) == fields for event in found["events"])
+    assert all(list(event) == fields for event in document["events"])
     before = run("history", recorded, f"{name}@call:3", "--json").json["events"]
-    assert before == run("history", recorded, name, "--call", "3", "--json").json["events"] == found["events"][:3]
+    assert before == run("history", recorded, name, "--call", "3", "--json").json["events"] == document["events"][:3]
     lines = run("history", recorded, name).out.splitlines()
     assert lines[0].startswith(f"{name} of s1, tool artifact") and "shortened" in lines[5]
     assert "caused by p" in lines[3] and "reference, replaced, 5 tokens" in lines[5]
@@ -281,13 +281,13 @@ def test_an_output_without_unicode(process: Process, recorded: Path) -> None:
 def test_context_response_is_what_came_back(run: Run, tmp_path: Path) -> None:
     """`--response --json` gives back a response equal in every field; in words it says how it is known."""
     path = tmp_path / "answered.vms"
-    said = {"role": "assistant", "content": "Here.", "refusal": None, "annotations": []}
-    body = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}], "service_tier": None}
+    fields = {"role": "assistant", "content": "Here.", "refusal": None, "annotations": []}
+    body = {"id": "c", "choices": [{"index": 0, "message": fields, "finish_reason": "stop"}], "service_tier": None}
     with vmstore.open(path) as store:
         for response in (body, ConnectionError("reset"), [{"choices": [{"index": 0, "delta": {"content": "He"}}]}]):
             store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, response)
-    found = run("context", path, "--call", "1", "--response", "--json").json
-    assert found["body"] == body and found["fidelity"] == "recorded"
+    document = run("context", path, "--call", "1", "--response", "--json").json
+    assert document["body"] == body and document["fidelity"] == "recorded"
     assert "equal in every field" in run("context", path, "--call", "1", "--response").out
     assert "ConnectionError" in run("context", path, "--call", "2", "--response").out
     assert "derived: put together from the parts" in run("context", path, "--call", "3", "--response").out

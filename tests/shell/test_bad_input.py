@@ -66,9 +66,9 @@ SAID = {
 def test_a_path_that_is_no_store(run: Run, places: dict[str, Path], place: str, words: list[str]) -> None:
     """Each kind of wrong path is its own error with the remedy, and nothing is made or touched."""
     before = sorted((path, path.lstat().st_mtime_ns) for path in places["file"].parent.rglob("*"))
-    found = run(*on(places[place], words), "--json")
-    assert found.code == 1 and found.out == ""
-    assert found.err.startswith("vmstore: ") and SAID[place] in found.err and found.err.count("\n") == 1
+    done = run(*on(places[place], words), "--json")
+    assert done.code == 1 and done.out == ""
+    assert done.err.startswith("vmstore: ") and SAID[place] in done.err and done.err.count("\n") == 1
     assert before == sorted((path, path.lstat().st_mtime_ns) for path in places["file"].parent.rglob("*"))
 
 
@@ -76,14 +76,14 @@ def test_a_path_that_is_no_store(run: Run, places: dict[str, Path], place: str, 
 def test_import_refuses_a_path_that_is_no_store(run: Run, places: dict[str, Path], chat: Path, place: str) -> None:
     """Import touches no path that is something else, and says so before it speaks of the file."""
     for file in (chat, places["file"]):
-        found = run("import", places[place], file)
-        assert found.code == 1 and found.out == "" and SAID[place] in found.err
+        done = run("import", places[place], file)
+        assert done.code == 1 and done.out == "" and SAID[place] in done.err
     assert places["file"].read_text() == "hello" and list(places["empty"].iterdir()) == []
     assert [path.name for path in places["other"].iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["context", "s3"], "there is no session 's3'; the nearest is 's"),
         (["context", "s1", "--call", "99"], "call 99 does not exist: the nearest is call 4"),
@@ -117,12 +117,12 @@ def test_import_refuses_a_path_that_is_no_store(run: Run, places: dict[str, Path
     ],
     ids=lambda value: ids(value) if isinstance(value, list) else "",
 )
-def test_what_does_not_exist_names_the_nearest(run: Run, two: Path, words: list[str], said: str) -> None:
+def test_what_does_not_exist_names_the_nearest(run: Run, two: Path, words: list[str], text: str) -> None:
     """An unknown name or moment is one line on stderr with what does exist, exit code 1, no JSON."""
     before = (two / "default" / "log.sqlite").read_bytes()
-    found = run(*on(two, words), "--json")
-    assert (found.code, found.out) == (1, "")
-    assert found.err.startswith("vmstore: ") and said in found.err and found.err.count("\n") == 1
+    done = run(*on(two, words), "--json")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("vmstore: ") and text in done.err and done.err.count("\n") == 1
     assert before == (two / "default" / "log.sqlite").read_bytes()
 
 
@@ -132,8 +132,8 @@ def test_an_empty_store_says_how_to_fill_it(run: Run, store_path: Path) -> None:
     assert run("info", store_path, "--json").json["sessions"] == 0
     assert run("sessions", store_path, "--json").json["sessions"] == []
     assert run("verify", store_path, "--json").json["ok"] is True
-    found = run("context", store_path)
-    assert found.code == 1 and f"import one: vmstore import {store_path} FILE" in found.err
+    done = run("context", store_path)
+    assert done.code == 1 and f"import one: vmstore import {store_path} FILE" in done.err
 
 
 @pytest.mark.parametrize("words", QUESTIONS, ids=ids)
@@ -156,14 +156,14 @@ def test_a_store_that_cannot_be_written_still_answers(
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in recorded.rglob("*") if path.is_file()}
     asked: list[Path] = []
     monkeypatch.setattr("vmstore.shell.open_store.os.access", lambda path, mode: asked.append(path))
-    found = run(*on(recorded, words), "--json")
-    assert asked and found.code == 0
+    done = run(*on(recorded, words), "--json")
+    assert asked and done.code == 0
     if words == ["info"]:
-        assert {**found.json, "bytes_views": 0} == {**wanted.json, "bytes_views": 0}
+        assert {**done.json, "bytes_views": 0} == {**wanted.json, "bytes_views": 0}
     elif words == ["du"]:
-        assert found.json["kinds"] == wanted.json["kinds"]
+        assert done.json["kinds"] == wanted.json["kinds"]
     else:
-        assert found.out == wanted.out
+        assert done.out == wanted.out
     for path, seen in before.items():
         assert seen == (path.stat().st_mtime_ns, path.read_bytes()), path
 
@@ -174,8 +174,8 @@ def test_a_change_is_refused_where_nothing_can_be_written(
 ) -> None:
     """Fork and rebuild say that the store is not writable, rather than change a copy nobody sees."""
     monkeypatch.setattr("vmstore.shell.open_store.os.access", lambda path, mode: False)
-    found = run(*on(recorded, words))
-    assert found.code == 1 and found.out == "" and "is not writable for you" in found.err
+    done = run(*on(recorded, words))
+    assert done.code == 1 and done.out == "" and "is not writable for you" in done.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

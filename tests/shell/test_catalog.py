@@ -37,9 +37,9 @@ def test_pages_are_chosen(run: Run, kept: Path) -> None:
     }
     with vmstore.open(kept) as store:
         session = store.session("s")
-        for words, told in asked.items():
-            found = run("pages", kept, "s", *words, "--json").json
-            assert found == {"session": "s", "pages": to_json(session.pages(**told))}  # type: ignore[arg-type]
+        for words, value in asked.items():
+            document = run("pages", kept, "s", *words, "--json").json
+            assert document == {"session": "s", "pages": to_json(session.pages(**value))}  # type: ignore[arg-type]
         everybody = run("pages", kept, "--all", "--role", "user", "--json").json
         assert everybody == {"session": None, "pages": to_json(store.pages(role="user"))}
         theirs = run("pages", kept, "--user", "bob", "--agent", "planner", "--after", "t/p4", "--json").json
@@ -50,8 +50,8 @@ def test_a_table_says_what_somebody_said(run: Run, kept: Path) -> None:
     """Importance and tags have columns where a page listed has any, and the session where many are asked."""
     titles = run("pages", kept, "s").out.splitlines()[0].split()
     assert "importance" not in titles and "tags" not in titles and "session" not in titles
-    said = run("annotate", kept, "s", "p4", "--importance", "0.9", "--tag", "why", "--tag", "now")
-    assert said.out == "p4 of s: importance 0.9, tagged now, why\n"
+    done = run("annotate", kept, "s", "p4", "--importance", "0.9", "--tag", "why", "--tag", "now")
+    assert done.out == "p4 of s: importance 0.9, tagged now, why\n"
     lines = run("pages", kept, "--all", "--tag", "why").out.splitlines()
     assert lines[0].split()[:2] == ["session", "page"] and "importance" in lines[0] and "tags" in lines[0]
     assert len(lines) == 2 and lines[1].split()[:2] == ["s", "p4"] and "now why" in lines[1]
@@ -63,10 +63,19 @@ def test_a_table_says_what_somebody_said(run: Run, kept: Path) -> None:
 
 def test_what_is_said_of_a_page(run: Run, kept: Path) -> None:
     """`annotate` says everything a page can hold, answers with the page, and takes nothing for granted."""
-    told = ["--status", "active", "--valid-from", "1970-01-01", "--valid-to", "1970-01-02", "--anchor", "user.name=Ada"]
-    found = run("annotate", kept, "s", "p4", *told, "--json").json
-    page = found["page"]
-    assert found["session"] == "s" and (page["status"], page["anchors"]) == ("active", {"user.name": "Ada"})
+    texts = [
+        "--status",
+        "active",
+        "--valid-from",
+        "1970-01-01",
+        "--valid-to",
+        "1970-01-02",
+        "--anchor",
+        "user.name=Ada",
+    ]
+    document = run("annotate", kept, "s", "p4", *texts, "--json").json
+    page = document["page"]
+    assert document["session"] == "s" and (page["status"], page["anchors"]) == ("active", {"user.name": "Ada"})
     assert (page["valid_from"], page["valid_to"]) == (0, 86_400_000_000)
     words = run("annotate", kept, "s", "p4", "--anchor", "user.name=", "--tag", "x").out
     assert words == (
@@ -90,18 +99,18 @@ def test_versions_and_what_they_changed(run: Run, kept: Path) -> None:
     with vmstore.open(kept) as store:
         session = store.session("s")
         (page,) = [page for page in session.pages() if len(session.lineage.versions(page.page)) > 1]
-        told = to_json(session.lineage.versions(page.page, delta=True))
+        text = to_json(session.lineage.versions(page.page, delta=True))
     assert run("versions", kept, "s", page.page, "--delta", "--json").json == {
         "session": "s",
         "page": page.page,
-        "versions": told,
+        "versions": text,
     }
     out = run("versions", kept, "s", page.page, "--delta").out
-    assert all(word in out for word in ("version", "added", "size", told[1]["method"] or "full"))
+    assert all(word in out for word in ("version", "added", "size", text[1]["method"] or "full"))
     assert "\n--- " in out and "\n+" in out
     assert "\n--- " not in run("versions", kept, "s", page.page).out
     assert run("versions", kept, "s", f"{page.page}@call:2", "--json").json["versions"] == [
-        {**one, "delta": None} for one in told[:1]
+        {**item, "delta": None} for item in text[:1]
     ]
 
 
@@ -133,9 +142,11 @@ def test_a_fault_is_a_line(run: Run, store_path: Path) -> None:
 
 def test_sessions_of_a_user(run: Run, kept: Path) -> None:
     """`sessions` lists those of a user or an agent, and says where there are none."""
-    assert [one["session"] for one in run("sessions", kept, "--user", "ada", "--json").json["sessions"]] == ["s"]
+    assert [session["session"] for session in run("sessions", kept, "--user", "ada", "--json").json["sessions"]] == [
+        "s"
+    ]
     planned = run("sessions", kept, "--agent", "planner", "--order-by", "name", "--json").json["sessions"]
-    assert [one["session"] for one in planned] == ["s", "t"]
+    assert [record["session"] for record in planned] == ["s", "t"]
     assert "no session is like that" in run("sessions", kept, "--user", "eve").err
 
 
@@ -145,6 +156,6 @@ def test_decisions_are_shown(run: Run, store_path: Path) -> None:
         live = Live(store)
     asked = run("faults", store_path, "live")
     assert "user_requested_recall" in asked.out and "no_room" in asked.out
-    told = run("history", store_path, "live", f"p{live.a}")
+    done = run("history", store_path, "live", f"p{live.a}")
     for words in ("gave way", "60 tokens, pressure; score 40; lru@1", "asked for in vain", "came when asked for"):
-        assert words in told.out
+        assert words in done.out

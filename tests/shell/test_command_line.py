@@ -37,13 +37,13 @@ print(code, [name for name in heavy if name in sys.modules], file=sys.stderr)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_each_command_has_examples_that_parse(run: Run, name: str) -> None:
     """Each command's help describes it and shows one to three examples, and each example is valid."""
-    found = run(name, "--help")
-    assert found.code == 0 and found.err == ""
+    done = run(name, "--help")
+    assert done.code == 0 and done.err == ""
     command = COMMANDS[name]
-    assert command.description in found.out and "examples:" in found.out
+    assert command.description in done.out and "examples:" in done.out
     assert 1 <= len(command.examples) <= 3
     for example in command.examples:
-        assert f"  {example}\n" in found.out
+        assert f"  {example}\n" in done.out
         words = shlex.split(example.partition(" > ")[0])
         assert words[:2] == ["vmstore", name]
         assert command.parser().parse_intermixed_args(words[2:]) is not None
@@ -58,17 +58,17 @@ def test_every_declared_command_is_in_the_table() -> None:
 
 def test_overview_names_every_command(run: Run) -> None:
     """`--help` lists every command with its summary and leaves with 0; no arguments at all leave with 2."""
-    found = run("--help")
-    assert found.code == 0
+    done = run("--help")
+    assert done.code == 0
     for command in COMMANDS.values():
-        assert re.search(rf"^  {command.name} +{re.escape(command.summary)}$", found.out, re.MULTILINE)
+        assert re.search(rf"^  {command.name} +{re.escape(command.summary)}$", done.out, re.MULTILINE)
     bare = run()
-    assert bare.code == 2 and bare.out == found.out
+    assert bare.code == 2 and bare.out == done.out
     assert run("help", "diff").out == run("diff", "--help").out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (
             ["why", "x"],
@@ -97,21 +97,21 @@ def test_overview_names_every_command(run: Run) -> None:
         (["--namespace"], "expected one argument"),
     ],
 )
-def test_usage_errors_leave_with_2(run: Run, words: list[str], said: str) -> None:
+def test_usage_errors_leave_with_2(run: Run, words: list[str], text: str) -> None:
     """A wrong command line is answered on stderr alone, with the remedy, and leaves with 2."""
-    found = run(*words)
-    assert found.code == 2 and found.out == ""
-    assert found.err.startswith("vmstore: ") and said in found.err
-    assert "--help`" in found.err and found.err.count("\n") == 1
+    done = run(*words)
+    assert done.code == 2 and done.out == ""
+    assert done.err.startswith("vmstore: ") and text in done.err
+    assert "--help`" in done.err and done.err.count("\n") == 1
 
 
 def test_version_names_the_libraries(run: Run) -> None:
     """`--version` names vmstore, Python, SQLite, apsw, msgspec and rich, also as JSON."""
-    found = run("--version")
-    assert found.code == 0 and found.out.startswith("vmstore 0.")
-    told = run("--json", "--version").json
-    assert list(told) == ["vmstore", "python", "apsw", "sqlite", "msgspec", "rich"]
-    assert told["sqlite"] in found.out and told["apsw"].startswith(told["sqlite"])
+    done = run("--version")
+    assert done.code == 0 and done.out.startswith("vmstore 0.")
+    document = run("--json", "--version").json
+    assert list(document) == ["vmstore", "python", "apsw", "sqlite", "msgspec", "rich"]
+    assert document["sqlite"] in done.out and document["apsw"].startswith(document["sqlite"])
 
 
 def test_common_options_stand_on_either_side(run: Run, recorded: Path) -> None:
@@ -174,8 +174,8 @@ def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch
         raise PermissionError(13, "Permission denied", "log.sqlite")
 
     replace_info(monkeypatch, refused)
-    found = run("info", recorded)
-    assert found.code == 1 and found.out == "" and found.err.count("\n") == 1 and "Permission denied" in found.err
+    done = run("info", recorded)
+    assert done.code == 1 and done.out == "" and done.err.count("\n") == 1 and "Permission denied" in done.err
     replace_info(monkeypatch, lambda *_: dict[str, int]()["ours"])
     with pytest.raises(KeyError):
         run("info", recorded)
@@ -185,5 +185,5 @@ def test_a_damaged_log_is_one_line_that_names_verify(run: Run, recorded: Path) -
     """A question asked of a log SQLite cannot read names the file and `vmstore verify`, without a traceback."""
     log = recorded / "default" / "log.sqlite"
     log.write_bytes(log.read_bytes()[:4096] + b"\xff" * 8192)
-    found = run("sessions", recorded)
-    assert found.code == 1 and found.out == "" and "vmstore verify" in found.err and "Traceback" not in found.err
+    done = run("sessions", recorded)
+    assert done.code == 1 and done.out == "" and "vmstore verify" in done.err and "Traceback" not in done.err

@@ -18,9 +18,9 @@ from vmstore.shell.commands.registry import COMMANDS
 
 def offered(run: Run, *words: object, of: str = "vmstore") -> list[str]:
     """What is offered for the last of some words after `vmstore`."""
-    found = run("_complete", len(words), of, *words)
-    assert found.code == 0 and found.err == ""
-    return found.out.splitlines()
+    done = run("_complete", len(words), of, *words)
+    assert done.code == 0 and done.err == ""
+    return done.out.splitlines()
 
 
 def test_commands_and_options(run: Run) -> None:
@@ -121,12 +121,12 @@ _vmstore; echo "${{COMPREPLY[@]}}"; complete -p vmql
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts_are_sound(run: Run, tmp_path: Path, shell: str) -> None:
     """Each script asks `vmstore _complete`, and the shell itself finds no fault in it where it is installed."""
-    found = run("completion", shell)
-    assert found.code == 0 and "vmstore _complete" in found.out
-    assert run("completion", shell, "--json").json == {"shell": shell, "script": found.out}
+    actual_done = run("completion", shell)
+    assert actual_done.code == 0 and "vmstore _complete" in actual_done.out
+    assert run("completion", shell, "--json").json == {"shell": shell, "script": actual_done.out}
     if shutil.which(shell) is not None:
         path = tmp_path / "script"
-        path.write_text(found.out)
+        path.write_text(actual_done.out)
         done = subprocess.run([shell, "-n", str(path)], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
 

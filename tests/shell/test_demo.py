@@ -73,10 +73,12 @@ def test_the_kept_store_is_sound_and_the_demo_repeats(kept: Path, run: Run) -> N
     """The tampering happens in a copy: the kept store verifies, and the demo says of it again what the store says."""
     assert sorted(path.name for path in kept.iterdir()) == ["demo.vms", "errors.txt", "managed.vms", "output.txt"]
     before = (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
-    found = run("demo", "--keep", kept, "--json").json
+    document = run("demo", "--keep", kept, "--json").json
     assert before == (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
-    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 10
-    _facts_are_the_stores(kept, [step["facts"] for step in found["steps"]])
+    assert [step["title"].startswith(title) for step, title in zip(document["steps"], TITLES, strict=True)] == [
+        True
+    ] * 10
+    _facts_are_the_stores(kept, [step["facts"] for step in document["steps"]])
 
 
 def _facts_are_the_stores(kept: Path, facts: list[dict[str, Any]]) -> None:
@@ -93,7 +95,7 @@ def _facts_are_the_stores(kept: Path, facts: list[dict[str, Any]]) -> None:
         session = store.session(imported["session"])
         assert packed["pages"] == len(session.context(call=packed["call"]).pages) > 500
         assert packed["fidelity"] == "derived" and changed["changes"] > 0
-        after = {one.page for one in session.context(call=packed["call"] + 1).pages}
+        after = {page.page for page in session.context(call=packed["call"] + 1).pages}
         assert compaction["summary"] in after and page["page"] not in after
         assert compaction["left"] > 500 and compaction["decisions"] > 10 and lineage["sources"] > 5
         content = session.content(page["page"])

@@ -43,13 +43,13 @@ def claims() -> dict[str, dict[str, Any]]:
 
 def turns() -> list[list[dict[str, Any]]]:
     """The messages of each turn, the summary left out."""
-    found: list[list[dict[str, Any]]] = []
+    records: list[list[dict[str, Any]]] = []
     for place, message in enumerate(MESSAGES):
         if message["role"] == "user" and place != COMPACTION:
-            found.append([])
-        if found and place != COMPACTION:
-            found[-1].append(message)
-    return found
+            records.append([])
+        if records and place != COMPACTION:
+            records[-1].append(message)
+    return records
 
 
 def chars(message: dict[str, Any]) -> int:
@@ -112,8 +112,8 @@ def test_links_name_earlier_messages() -> None:
 def test_every_decision_has_provenance() -> None:
     """Every decision derives from a human message, and three in four from a tool's result as well."""
     roles = [{MESSAGES[PLACE[n]]["role"] for n in m["vm"]["derives"] if n[:3] == "msg"} for m in claims().values()]
-    assert all("user" in found for found in roles)
-    assert sum("tool" in found for found in roles) >= 45
+    assert all("user" in role for role in roles)
+    assert sum("tool" in role for role in roles) >= 45
 
 
 def test_every_tool_call_is_answered() -> None:
@@ -195,5 +195,5 @@ def test_nothing_is_said_twice() -> None:
     answers = [turn[-1]["content"] for turn in turns()]
     assert sum(count - 1 for count in Counter(answers).values()) <= 8
     assert all(len(text) < 60 for text, count in Counter(answers).items() if count > 1)
-    said = Counter(turn[0]["content"] for turn in turns())
-    assert all(len(text) < 40 for text, count in said.items() if count > 1) and len(said) > 210
+    counts = Counter(turn[0]["content"] for turn in turns())
+    assert all(len(text) < 40 for text, count in counts.items() if count > 1) and len(counts) > 210

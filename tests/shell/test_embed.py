@@ -25,8 +25,12 @@ def test_a_server_is_asked(run: Run, recorded: Path) -> None:
     """A server's vectors are logged under its model's name; one that refuses ends the run with 1 and its reason."""
     server = EmbeddingServer()
     try:
-        told = run("embed", recorded, "--url", server.url, "--model", "m", "--json").json
-        assert told["report"]["model"] == "m" and told["report"]["contents"] > 0 and told["report"]["dimension"] == 2
+        document = run("embed", recorded, "--url", server.url, "--model", "m", "--json").json
+        assert (
+            document["report"]["model"] == "m"
+            and document["report"]["contents"] > 0
+            and document["report"]["dimension"] == 2
+        )
         assert "Authorization" not in server.headers[0]
         server.replies = [failing(401, "no key")] * 9
         refused = run("embed", recorded, "--url", server.url, "--model", "other")
@@ -39,6 +43,6 @@ def test_a_server_is_asked(run: Run, recorded: Path) -> None:
 def test_wrong_arguments_are_told(run: Run, recorded: Path) -> None:
     """An address without a model, a variable that is not set and an unknown session are told with what to do."""
     assert "--model" in run("embed", recorded, "--url", "http://localhost:1/v1").err
-    told = run("embed", recorded, "--url", "http://localhost:1/v1", "--model", "m", "--key-env", "NO_SUCH_KEY")
-    assert told.code == 1 and "NO_SUCH_KEY" in told.err
+    done = run("embed", recorded, "--url", "http://localhost:1/v1", "--model", "m", "--key-env", "NO_SUCH_KEY")
+    assert done.code == 1 and "NO_SUCH_KEY" in done.err
     assert "no session 'nope'" in run("embed", recorded, "--hash", "--session", "nope").err

@@ -21,8 +21,8 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, s
     """An encrypted store, its key, and a plain store."""
     monkeypatch.delenv(KEY_FILE, raising=False)
     key = str(vmstore.new_store_key(tmp_path / "k"))
-    for name, told in (("a.vms", key), ("plain.vms", None)):
-        with vmstore.open(tmp_path / name, key=told) as store:
+    for name, item in (("a.vms", key), ("plain.vms", None)):
+        with vmstore.open(tmp_path / name, key=item) as store:
             store.record("s", REQUEST, None)
     return str(tmp_path / "a.vms"), key, str(tmp_path / "plain.vms")
 
@@ -86,12 +86,12 @@ def test_completion_opens_an_encrypted_store(stores: tuple[str, str, str], capsy
     """With the key on the line sessions are completed; without it nothing is, and nothing is said."""
     store, key, _ = stores
     capsys.readouterr()
-    told = {}
+    fields = {}
     for words in (
         ["pages", "--store-key", key, store, ""],
         ["--store-key", key, "pages", store, ""],
         ["pages", store, ""],
     ):
         main(["_complete", str(len(words)), "vmstore", *words])
-        told[tuple(words)] = capsys.readouterr().out.split()
-    assert list(told.values()) == [["s"], ["s"], []]
+        fields[tuple(words)] = capsys.readouterr().out.split()
+    assert list(fields.values()) == [["s"], ["s"], []]

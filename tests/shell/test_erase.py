@@ -21,11 +21,11 @@ def test_a_program_gets_json_or_an_error(run: Run, recorded: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [["--page", "p4", "--in-session", "s1"], ["--session", "s1"], ["--user", "u"], ["--dry-run"]]
+    "texts", [["--page", "p4", "--in-session", "s1"], ["--session", "s1"], ["--user", "u"], ["--dry-run"]]
 )
-def test_finishing_takes_nothing_else(run: Run, recorded: Path, told: list[str]) -> None:
+def test_finishing_takes_nothing_else(run: Run, recorded: Path, texts: list[str]) -> None:
     """Who asks to finish and names something more hears that it was not erased."""
-    refused = run("erase", recorded, "--finish", "--yes", *told)
+    refused = run("erase", recorded, "--finish", "--yes", *texts)
     assert refused.code == 1 and "takes nothing else" in refused.err
     assert run("erase", recorded, "--session", "s1", "--dry-run", "--json").json["cells"] > 0
     assert run("erase", recorded, "--finish").code == 0

@@ -15,10 +15,12 @@ from tests.shell.conftest import ROOT, Process, Run, log_bytes
 def test_a_store_moves_by_its_bundle(run: Run, two: Path, tmp_path: Path) -> None:
     """Exported and imported exactly into a new store, the sessions are the same and verify."""
     out = tmp_path / "all.jsonl"
-    told = run("export", two, "--out", out, "--json").json
-    assert told["sessions"] == ["s1", "s2"] and told["bytes"] == out.stat().st_size and told["out"] == str(out)
-    found = run("import", tmp_path / "other.vms", out, "--exact", "--json")
-    assert found.code == 0 and {one["session"] for one in found.json["sessions"]} == {"s1", "s2"}
+    document = run("export", two, "--out", out, "--json").json
+    assert (
+        document["sessions"] == ["s1", "s2"] and document["bytes"] == out.stat().st_size and document["out"] == str(out)
+    )
+    done = run("import", tmp_path / "other.vms", out, "--exact", "--json")
+    assert done.code == 0 and {session["session"] for session in done.json["sessions"]} == {"s1", "s2"}
     for question in ("sessions", "info"):
         mine, other = (run(question, store, "--json").json for store in (two, tmp_path / "other.vms"))
         for sizes in ("bytes_log", "bytes_views"):
@@ -45,7 +47,7 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--json"], "stdout cannot hold both"),
         (["--out", "{here}/x.docx"], "no format has the ending .docx; end the path with .chat.jsonl, .jsonl, .md, "),
@@ -60,12 +62,12 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
     ],
 )
 def test_what_cannot_be_exported_is_one_line(
-    run: Run, recorded: Path, tmp_path: Path, words: list[str], said: str
+    run: Run, recorded: Path, tmp_path: Path, words: list[str], text: str
 ) -> None:
     """Each refusal is one line with the remedy and leaves nothing behind."""
     before = sorted(tmp_path.rglob("*"))
-    found = run("export", recorded, *(word.format(here=tmp_path) for word in words))
-    assert (found.code, found.out) == (1, "") and said in found.err and found.err.count("\n") == 1
+    done = run("export", recorded, *(word.format(here=tmp_path) for word in words))
+    assert (done.code, done.out) == (1, "") and text in done.err and done.err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -84,8 +86,8 @@ def test_a_damaged_bundle_makes_no_store(run: Run, recorded: Path, tmp_path: Pat
     out = tmp_path / "x.jsonl"
     run("export", recorded, "--out", out)
     out.write_bytes(out.read_bytes()[:-9])
-    found = run("import", tmp_path / "new.vms", out, "--exact")
-    assert found.code == 1 and "is damaged: it is cut short" in found.err
+    done = run("import", tmp_path / "new.vms", out, "--exact")
+    assert done.code == 1 and "is damaged: it is cut short" in done.err
     assert not (tmp_path / "new.vms").exists()
 
 
@@ -107,8 +109,8 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
 def test_tables_are_exported(run: Run, two: Path, tmp_path: Path, format: str) -> None:
     """The command writes tables where it is told and says what it wrote."""
     out = tmp_path / "out"
-    told = run("export", two, "s2", "--format", format, "--out", out, "--json").json
-    assert (told["format"], told["sessions"]) == (format, ["s2"]) and out.exists() and told["bytes"] > 0
+    document = run("export", two, "s2", "--format", format, "--out", out, "--json").json
+    assert (document["format"], document["sessions"]) == (format, ["s2"]) and out.exists() and document["bytes"] > 0
 
 
 def test_conversations_are_exported_by_their_ending(run: Run, process: Process, two: Path, tmp_path: Path) -> None:
@@ -122,9 +124,9 @@ def test_conversations_are_exported_by_their_ending(run: Run, process: Process, 
 
 def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) -> None:
     """Backup and restore say what they hold, as text and as JSON, and the restored store verifies."""
-    found = run("backup", two, tmp_path / "b", "--json")
-    parts = found.json["namespaces"]
-    assert [(one["namespace"], one["sessions"]) for one in parts] == [("default", 2)]
+    done = run("backup", two, tmp_path / "b", "--json")
+    parts = done.json["namespaces"]
+    assert [(part["namespace"], part["sessions"]) for part in parts] == [("default", 2)]
     again = run("restore", tmp_path / "b", tmp_path / "again.vms")
     assert again.out.startswith("restored and verified: 2 sessions, ")
     assert run("tail", two, "--json").out == run("tail", tmp_path / "again.vms", "--json").out
@@ -133,7 +135,7 @@ def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["backup", "{here}/gone", "{here}/b"], "there is no store at"),
         (["backup", "{store}", "{here}"], "is there already"),
@@ -144,21 +146,21 @@ def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_backed_up_is_one_line(
-    run: Run, recorded: Path, tmp_path: Path, words: list[str], said: str
+    run: Run, recorded: Path, tmp_path: Path, words: list[str], text: str
 ) -> None:
     """Each refusal of backup and restore is one line with the remedy and leaves nothing behind."""
     before = sorted(tmp_path.rglob("*"))
-    found = run(*(word.format(here=tmp_path, store=recorded) for word in words))
-    assert (found.code, found.out) == (1, "") and said in found.err and found.err.count("\n") == 1
+    done = run(*(word.format(here=tmp_path, store=recorded) for word in words))
+    assert (done.code, done.out) == (1, "") and text in done.err and done.err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_du_says_where_the_bytes_are(run: Run, two: Path) -> None:
     """The table lists tables and contents, its JSON adds up, and asking changes nothing of the log."""
     before = log_bytes(two)
-    told = run("du", two, "--json").json
-    assert told["bytes"] == sum(one["bytes"] for one in told["files"])
-    assert {one["what"] for one in told["sessions"]} == {"s1", "s2"}
-    found = run("du", two)
-    assert " on disk\n" in found.out and " of contents, as they were accepted\n" in found.out
-    assert "transcript" in found.out and "s2" in found.out and log_bytes(two) == before
+    document = run("du", two, "--json").json
+    assert document["bytes"] == sum(file["bytes"] for file in document["files"])
+    assert {session["what"] for session in document["sessions"]} == {"s1", "s2"}
+    done = run("du", two)
+    assert " on disk\n" in done.out and " of contents, as they were accepted\n" in done.out
+    assert "transcript" in done.out and "s2" in done.out and log_bytes(two) == before

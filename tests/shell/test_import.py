@@ -26,11 +26,11 @@ def message(role: str, text: str) -> str:
 
 def test_import_shape(run: Run, store_path: Path, chat: Path) -> None:
     """`import --json` is one list of sessions with their totals, and the same when nothing changes."""
-    found = run("import", store_path, chat, "--json")
-    assert found.code == 0 and list(found.json) == ["sessions"]
-    (one,) = found.json["sessions"]
-    assert list(one) == SHAPE
-    named = {key: one[key] for key in ("session", "format", "fidelity", "turns", "calls", "messages", "raw")}
+    done = run("import", store_path, chat, "--json")
+    assert done.code == 0 and list(done.json) == ["sessions"]
+    (session,) = done.json["sessions"]
+    assert list(session) == SHAPE
+    named = {key: session[key] for key in ("session", "format", "fidelity", "turns", "calls", "messages", "raw")}
     assert named == {
         "session": "plan",
         "format": "chat-completions",
@@ -42,16 +42,16 @@ def test_import_shape(run: Run, store_path: Path, chat: Path) -> None:
     }
     before = log_bytes(store_path)
     again = run("import", store_path, chat, "--json")
-    assert again.code == 0 and again.json == found.json and log_bytes(store_path) == before
+    assert again.code == 0 and again.json == done.json and log_bytes(store_path) == before
 
 
 def test_import_as_text(run: Run, store_path: Path, chat: Path) -> None:
     """As text the totals are a table on stdout, and how much was new is a remark on stderr."""
-    found = run("import", store_path, chat)
-    assert found.out.splitlines()[1].split()[:5] == ["plan", "chat-completions", "derived", "2", "2"]
-    assert found.err == "imported 5 records\n"
+    done = run("import", store_path, chat)
+    assert done.out.splitlines()[1].split()[:5] == ["plan", "chat-completions", "derived", "2", "2"]
+    assert done.err == "imported 5 records\n"
     again = run("import", store_path, chat)
-    assert again.out == found.out and again.err == "nothing new: every record was there already\n"
+    assert again.out == done.out and again.err == "nothing new: every record was there already\n"
     assert run("import", store_path, chat, "--quiet")[1:] == ("", "")
 
 
@@ -60,27 +60,27 @@ def test_a_grown_file_adds_its_new_part(run: Run, store_path: Path, chat: Path) 
     run("import", store_path, chat)
     with chat.open("a") as file:
         file.write(message("user", "Which version?") + message("assistant", "18."))
-    found = run("import", store_path, chat, "--json")
-    assert [(one["session"], one["calls"]) for one in found.json["sessions"]] == [("plan", 3)]
-    assert found.err == "imported 2 records\n"
+    done = run("import", store_path, chat, "--json")
+    assert [(session["session"], session["calls"]) for session in done.json["sessions"]] == [("plan", 3)]
+    assert done.err == "imported 2 records\n"
 
 
 def test_unreadable_lines_are_named(run: Run, store_path: Path, tmp_path: Path) -> None:
     """Each line that cannot be read is named with file and line and counted; a torn last line is left."""
     path = tmp_path / "odd.jsonl"
     path.write_text(message("user", "hi") + "{broken}\n" + message("assistant", "yo") + '{"role": "us')
-    found = run("import", store_path, path, "--json")
-    assert found.code == 0 and found.json["sessions"][0]["raw"] == 1
-    said = found.err.splitlines()
-    assert said[0].startswith(f"vmstore: {path}:2: not JSON") and said[0].endswith("; kept as is")
-    assert said[1] == f"vmstore: {path}:4: the last line is torn; it is left for the next import"
+    done = run("import", store_path, path, "--json")
+    assert done.code == 0 and done.json["sessions"][0]["raw"] == 1
+    lines = done.err.splitlines()
+    assert lines[0].startswith(f"vmstore: {path}:2: not JSON") and lines[0].endswith("; kept as is")
+    assert lines[1] == f"vmstore: {path}:4: the last line is torn; it is left for the next import"
     with path.open("a") as file:
         file.write('er", "content": "more"}\n')
     assert run("import", store_path, path).err == "imported 1 record\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         (b"", "is empty"),
         (b"  \n", "is empty"),
@@ -91,18 +91,18 @@ def test_unreadable_lines_are_named(run: Run, store_path: Path, tmp_path: Path) 
         (b"\xfa\xfe\xf0 latin", "is not UTF-8 text"),
     ],
 )
-def test_a_refused_file_leaves_no_store(run: Run, store_path: Path, tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_refused_file_leaves_no_store(run: Run, store_path: Path, tmp_path: Path, content: bytes, text: str) -> None:
     """A file nobody can read is refused with the reason, and no store is made for it."""
     path = tmp_path / "bad.bin"
     path.write_bytes(content)
-    found = run("import", store_path, path, "--json")
-    assert found.code == 1 and found.out == "" and found.err.count("\n") == 1
-    assert found.err.startswith(f"vmstore: {path} ") or found.err.startswith(f"vmstore: {path}: ")
-    assert said in found.err and sorted(tmp_path.iterdir()) == [path]
+    done = run("import", store_path, path, "--json")
+    assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
+    assert done.err.startswith(f"vmstore: {path} ") or done.err.startswith(f"vmstore: {path}: ")
+    assert text in done.err and sorted(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--session", ""], "a session needs a name"),
         (["--session", "a\nb"], "cannot name a session"),
@@ -110,10 +110,10 @@ def test_a_refused_file_leaves_no_store(run: Run, store_path: Path, tmp_path: Pa
         (["--format", "pi"], "is a chat-completions file, not pi"),
     ],
 )
-def test_a_refused_option_leaves_no_store(run: Run, store_path: Path, chat: Path, words: list[str], said: str) -> None:
+def test_a_refused_option_leaves_no_store(run: Run, store_path: Path, chat: Path, words: list[str], text: str) -> None:
     """A name or format that cannot be is refused before a store is made."""
-    found = run("import", store_path, chat, *words)
-    assert found.code == 1 and said in found.err and not store_path.exists()
+    done = run("import", store_path, chat, *words)
+    assert done.code == 1 and text in done.err and not store_path.exists()
 
 
 def test_a_file_that_is_not_there(run: Run, store_path: Path, tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_one_refused_file_does_not_stop_the_others(run: Run, store_path: Path, c
     bad.write_text("hello\n")
     more.write_text(message("user", "hi") + message("assistant", "yo"))
     for _ in ("a new store", "the store that is there now"):
-        found = run("import", store_path, chat, bad, more, "--json")
-        assert found.code == 1 and f"vmstore: {bad}: no known format" in found.err
-        assert [one["session"] for one in found.json["sessions"]] == ["plan", "more"]
+        done = run("import", store_path, chat, bad, more, "--json")
+        assert done.code == 1 and f"vmstore: {bad}: no known format" in done.err
+        assert [session["session"] for session in done.json["sessions"]] == ["plan", "more"]
 
 
 def test_names_and_namespaces(run: Run, store_path: Path, chat: Path) -> None:
@@ -201,15 +201,15 @@ def test_follow_survives_a_file_that_breaks(store_path: Path, tmp_path: Path) ->
     second = json.loads(follower.line())
     code, _, err = follower.interrupt()
     assert code == 0 and f"vmstore: {path} is empty" in err
-    assert [one["sessions"][0]["calls"] for one in (first, second)] == [0, 1]
+    assert [case["sessions"][0]["calls"] for case in (first, second)] == [0, 1]
 
 
 @pytest.mark.parametrize("folder", ["pi", "swe-agent", "tau-bench", "claude-code"])
 def test_real_sessions(run: Run, data: Path, store_path: Path, folder: str) -> None:
     """Every real session file of a format goes in by one command, and verify finds nothing wrong."""
     files = [path for path in sorted((data / folder).iterdir()) if path.name != "LICENSE"]
-    found = run("import", store_path, *files, "--json")
-    assert found.code == 0 and {one["format"] for one in found.json["sessions"]} == {folder}
+    done = run("import", store_path, *files, "--json")
+    assert done.code == 0 and {session["format"] for session in done.json["sessions"]} == {folder}
     assert run("verify", store_path, "--json").json["ok"] is True
     again = run("import", store_path, *files, "--json")
-    assert again.json["sessions"] == found.json["sessions"] and "nothing new" in again.err
+    assert again.json["sessions"] == done.json["sessions"] and "nothing new" in again.err

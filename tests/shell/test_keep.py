@@ -27,10 +27,10 @@ def flip(file: Path, sql: str, column: str) -> None:
 
 def test_verify_shape(run: Run, two: Path) -> None:
     """`verify --json` counts what was checked and has no problem in a sound store."""
-    found = run("verify", two, "--json")
-    assert found.code == 0 and list(found.json) == ["ok", "commits", "mutations", "sessions", "problems"]
+    done = run("verify", two, "--json")
+    assert done.code == 0 and list(done.json) == ["ok", "commits", "mutations", "sessions", "problems"]
     info = run("info", two, "--json").json
-    assert found.json == {
+    assert done.json == {
         **{key: info[key] for key in ("commits", "mutations", "sessions")},
         "ok": True,
         "problems": [],
@@ -52,13 +52,13 @@ def test_verify_shape(run: Run, two: Path) -> None:
 def test_a_flipped_bit_is_named(run: Run, recorded: Path, sql: str, column: str, kind: str) -> None:
     """One flipped bit makes verify leave with 1, name the commit, and say what to do, as JSON and as text."""
     flip(recorded / "default" / "log.sqlite", sql, column)
-    found = run("verify", recorded, "--json")
-    assert found.code == 1 and found.json["ok"] is False
-    assert all(list(problem) == ["kind", "where", "what"] for problem in found.json["problems"])
-    assert kind in {problem["kind"] for problem in found.json["problems"]}
-    assert any("commit " in problem["where"] for problem in found.json["problems"])
+    done = run("verify", recorded, "--json")
+    assert done.code == 1 and done.json["ok"] is False
+    assert all(list(problem) == ["kind", "where", "what"] for problem in done.json["problems"])
+    assert kind in {problem["kind"] for problem in done.json["problems"]}
+    assert any("commit " in problem["where"] for problem in done.json["problems"])
     text = run("verify", recorded, "--quiet")
-    assert text.code == 1 and found.json["problems"][0]["where"] in text.out
+    assert text.code == 1 and done.json["problems"][0]["where"] in text.out
     assert "put back a backup" in text.out and "Traceback" not in text.err
 
 
@@ -66,8 +66,8 @@ def test_a_log_that_cannot_be_opened_is_a_problem(run: Run, recorded: Path) -> N
     """A log too damaged to be opened is a problem verify names, in JSON as well."""
     log = recorded / "default" / "log.sqlite"
     log.write_bytes(log.read_bytes()[:4096] + b"\xff" * 8192)
-    found = run("verify", recorded, "--json")
-    assert found.code == 1 and found.json["ok"] is False and found.json["problems"][0]["kind"] == "log"
+    done = run("verify", recorded, "--json")
+    assert done.code == 1 and done.json["ok"] is False and done.json["problems"][0]["kind"] == "log"
 
 
 def test_a_tampered_view_is_named_and_rebuilt(run: Run, recorded: Path) -> None:
@@ -77,8 +77,8 @@ def test_a_tampered_view_is_named_and_rebuilt(run: Run, recorded: Path) -> None:
     db.execute("UPDATE pages SET importance = importance + 1")
     db.close()
     before = log_bytes(recorded)
-    found = run("verify", recorded)
-    assert found.code == 1 and f"`vmstore rebuild {recorded}`" in found.out
+    done = run("verify", recorded)
+    assert done.code == 1 and f"`vmstore rebuild {recorded}`" in done.out
     assert run("verify", recorded, "--json").json["problems"][0]["where"] == "pages"
     assert run("rebuild", recorded, "--view", "pages").out.startswith("rebuilt: pages; at commit ")
     assert run("verify", recorded).code == 0 and log_bytes(recorded) == before
@@ -86,8 +86,8 @@ def test_a_tampered_view_is_named_and_rebuilt(run: Run, recorded: Path) -> None:
 
 def test_rebuild_shape(run: Run, recorded: Path) -> None:
     """`rebuild --json` gives every view's position, which is the end of the log."""
-    found = run("rebuild", recorded, "--json").json
-    assert found == {"positions": run("info", recorded, "--json").json["positions"]}
+    document = run("rebuild", recorded, "--json").json
+    assert document == {"positions": run("info", recorded, "--json").json["positions"]}
     assert run("rebuild", recorded, "--quiet") == (0, "", "")
 
 
@@ -104,8 +104,13 @@ def test_deleted_views_come_back(run: Run, recorded: Path) -> None:
 def test_fork(run: Run, recorded: Path, moment: list[str]) -> None:
     """A fork shares the past up to its moment: the same context there, and nothing after."""
     call = {"--at-turn": 1, "--at-call": 2}[moment[0]]
-    found = run("fork", recorded, "s1", *moment, "--as", "try-b", "--json").json
-    assert (found["session"], found["parent"], found["origin"], found["calls"]) == ("try-b", "s1", "fork", call)
+    document = run("fork", recorded, "s1", *moment, "--as", "try-b", "--json").json
+    assert (document["session"], document["parent"], document["origin"], document["calls"]) == (
+        "try-b",
+        "s1",
+        "fork",
+        call,
+    )
     messages = run("context", recorded, "try-b", "--messages", "--json").json["messages"]
     assert messages == requests()[call - 1]
     past = run("context", recorded, "try-b", "--call", call + 1)
@@ -116,17 +121,17 @@ def test_fork(run: Run, recorded: Path, moment: list[str]) -> None:
 def test_fork_as_text(run: Run, recorded: Path) -> None:
     """As text a fork says where it stands; the session's name may be left out."""
     position = json.loads(run("context", recorded, "--call", "1", "--json").out)["basis"]["position"]
-    found = run("fork", recorded, "--at-position", position, "--as", "b")
-    assert found.out == f"b shares the past of s1 up to turn 1, call 1, position {position}\n"
+    done = run("fork", recorded, "--at-position", position, "--as", "b")
+    assert done.out == f"b shares the past of s1 up to turn 1, call 1, position {position}\n"
     assert run("fork", recorded, "s1", "--at-call", "1", "--as", "c", "--quiet") == (0, "", "")
 
 
 def test_compact_shape(run: Run, recorded: Path) -> None:
     """`compact --json` says what it did in rows and bytes, and packing again finds nothing to do."""
-    found = run("compact", recorded, "--json").json
-    assert list(found) == ["frames_before", "frames_after", "bytes_before", "bytes_after", "segments", "columns"]
-    assert found["frames_after"] < found["frames_before"]
-    again, rows = run("compact", recorded), found["frames_after"]
+    document = run("compact", recorded, "--json").json
+    assert list(document) == ["frames_before", "frames_after", "bytes_before", "bytes_after", "segments", "columns"]
+    assert document["frames_after"] < document["frames_before"]
+    again, rows = run("compact", recorded), document["frames_after"]
     assert again.out.startswith(f"packed: {rows} rows of cells became {rows}; the log took")
     assert run("compact", recorded, "--quiet") == (0, "", "")
     assert run("verify", recorded).code == 0
@@ -140,8 +145,8 @@ def test_sweep_shape(run: Run, recorded: Path) -> None:
     assert run("sweep", recorded).out == "deleted 0 files of 0 bytes that no commit names\n"
     dry = run("sweep", recorded, "--grace", "0", "--dry-run", "--json")
     assert dry.json == {"deleted": False, "files": [str(stray)], "bytes": 11} and stray.exists()
-    found = run("sweep", recorded, "--grace", "0")
-    assert found.out == f"deleted 1 file of 11 bytes that no commit names\n{stray}\n" and not stray.exists()
+    done = run("sweep", recorded, "--grace", "0")
+    assert done.out == f"deleted 1 file of 11 bytes that no commit names\n{stray}\n" and not stray.exists()
     assert run("sweep", recorded, "--quiet") == (0, "", "")
 
 
@@ -154,9 +159,9 @@ def test_upgrade_shape(run: Run, tmp_path: Path) -> None:
     tried = run("upgrade", tmp_path / "old.vms", "--rehearse")
     assert tried.code == 0 and "rehearsed from format 0 to 1: 8 commits" in tried.out
     assert run("upgrade", tmp_path / "old.vms", "--rehearse", "--json").json["ready"]
-    told = f"upgraded from format 0 to 1: 8 commits; the old log is {log}.format-0\n"
-    assert run("upgrade", tmp_path / "old.vms").out == told
-    found = run("upgrade", tmp_path / "old.vms", "--json").json
-    assert found == {"format_before": 1, "format": 1, "commits": 0, "kept": None}
+    text = f"upgraded from format 0 to 1: 8 commits; the old log is {log}.format-0\n"
+    assert run("upgrade", tmp_path / "old.vms").out == text
+    document = run("upgrade", tmp_path / "old.vms", "--json").json
+    assert document == {"format_before": 1, "format": 1, "commits": 0, "kept": None}
     assert run("upgrade", tmp_path / "old.vms").out.endswith("has format 1 already\n")
     assert run("verify", tmp_path / "old.vms").code == 0

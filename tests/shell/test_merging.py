@@ -17,9 +17,12 @@ def test_merge_shape(run: Run, recorded: Path, tmp_path: Path) -> None:
         store.record("s2", {"model": "m", "messages": [SYSTEM]}, None)
     dry = run("merge", recorded, other, "--dry-run")
     assert dry.code == 0 and "would merge: 2 sessions looked at: 1 the same, 1 new" in dry.out
-    found = run("merge", recorded, other, "--json")
-    assert found.code == 0 and found.json["conflicts"] == 0
-    assert [(one["session"], one["outcome"]) for one in found.json["sessions"]] == [("s1", "same"), ("s2", "new")]
+    done = run("merge", recorded, other, "--json")
+    assert done.code == 0 and done.json["conflicts"] == 0
+    assert [(session["session"], session["outcome"]) for session in done.json["sessions"]] == [
+        ("s1", "same"),
+        ("s2", "new"),
+    ]
     for path in (recorded, other):
         with vmstore.open(path) as store:
             store.record("s2", {"model": "m", "messages": [SYSTEM, {"role": "user", "content": path.name}]}, None)

@@ -83,8 +83,8 @@ def test_a_folder_is_imported(run: Run, store_path: Path, chat: Path) -> None:
     (chat.parent / "notes.txt").write_text("no session")
     (chat.parent / "deep").mkdir()
     (chat.parent / "deep" / "more.jsonl").write_bytes(chat.read_bytes().replace(b'"plan"', b'"other"'))
-    found = run("import", store_path, chat.parent, "--json").json
-    assert sorted(session["session"] for session in found["sessions"]) == ["other", "plan"]
+    document = run("import", store_path, chat.parent, "--json").json
+    assert sorted(session["session"] for session in document["sessions"]) == ["other", "plan"]
 
 
 def test_what_somebody_meant() -> None:

@@ -24,16 +24,18 @@ def shared(tmp_path: Path) -> Path:
 def test_share_list_and_take_back(run: Run, shared: Path) -> None:
     """A grant is said, listed and taken back, and what is left is said; the list of the past still has it."""
     assert run("regions", shared).out == f"nothing of {shared} was shared\n"
-    told = run("share", shared, "lessons", "--to", "user:ann", "--may", "read,write", "--json").json
-    assert (told["region"], told["to"], told["may"]) == ("lessons", "user:ann", ["read", "write"])
+    document = run("share", shared, "lessons", "--to", "user:ann", "--may", "read,write", "--json").json
+    assert (document["region"], document["to"], document["may"]) == ("lessons", "user:ann", ["read", "write"])
     assert run("share", shared, "lessons", "--to", "global").out == "shared: global may read in lessons\n"
     listed = run("regions", shared, "--json").json["regions"]
-    assert [(one["region"], one["scope"], len(one["grants"])) for one in listed] == [("lessons", "global", 2)]
+    assert [(record["region"], record["scope"], len(record["grants"])) for record in listed] == [
+        ("lessons", "global", 2)
+    ]
     left = run("revoke", shared, "lessons", "--from", "user:ann")
     assert "user:ann has no grant in lessons" in left.out and "everybody may still read there" in left.out
     assert run("revoke", shared, "lessons", "--from", "global", "--json").json["left"] == []
     assert run("regions", shared, "--json").json == {"regions": []}
-    then = run("regions", shared, "--of", "user:ann", "--time", _iso(told["at"]), "--json").json["regions"]
+    then = run("regions", shared, "--of", "user:ann", "--time", _iso(document["at"]), "--json").json["regions"]
     assert [grant["to"] for grant in then[0]["grants"]] == ["user:ann"]
 
 
@@ -44,7 +46,7 @@ def _iso(at: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["share", "{store}", "nothing", "--to", "user:ann"], "has no namespace 'nothing'; name one"),
         (["share", "{store}", "lessons", "--to", "usr:ann"], "'usr:ann' names nobody; write user:NAME"),
@@ -56,11 +58,11 @@ def _iso(at: int) -> str:
         (["regions", "{store}", "--time", "soon"], "soon"),
     ],
 )
-def test_what_is_wrong_is_named(run: Run, shared: Path, words: list[str], said: str) -> None:
+def test_what_is_wrong_is_named(run: Run, shared: Path, words: list[str], text: str) -> None:
     """Each mistake is one line with the thing, the reason and what to do, and exit code 1."""
     run("share", shared, "lessons", "--to", "sandbox:team-a")
-    told = run(*[word.format(store=shared) for word in words])
-    assert told.code == 1 and said in told.err and told.err.count("\n") == 1
+    done = run(*[word.format(store=shared) for word in words])
+    assert done.code == 1 and text in done.err and done.err.count("\n") == 1
 
 
 def test_another_process_uses_what_was_shared(run: Run, process: Process, shared: Path) -> None:
@@ -69,7 +71,7 @@ def test_another_process_uses_what_was_shared(run: Run, process: Process, shared
     passed = process("share", shared, "lessons", "--to", "session:team-b/s", "--namespace", "team-a")
     assert passed.returncode == 0, passed.stderr
     grants = run("regions", shared, "--json").json["regions"][0]["grants"]
-    assert [(one["to"], one["by"]) for one in grants] == [
+    assert [(grant["to"], grant["by"]) for grant in grants] == [
         ("sandbox:team-a", None),
         ("session:team-b/s", "sandbox:team-a"),
     ]

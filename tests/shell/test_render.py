@@ -106,7 +106,7 @@ def test_a_table_fits_its_width() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("text", "wanted"),
     [
         (size(999), "999 B"),
         (size(1000), "1.0 kB"),
@@ -130,9 +130,9 @@ def test_a_table_fits_its_width() -> None:
         (visible("a\x1b[0m\ud800\u202e\tb\n"), "a\\x1b[0m\\ud800\\u202e\tb\\n"),
     ],
 )
-def test_how_values_read(said: str, wanted: str) -> None:
+def test_how_values_read(text: str, wanted: str) -> None:
     """Numbers, sizes, times and texts read as people write them."""
-    assert said == wanted
+    assert text == wanted
 
 
 def test_json_stays_json() -> None:
@@ -160,12 +160,12 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("message", "said"), MESSAGES)
-def test_a_transcript_reads_every_provider(message: object, said: list[str]) -> None:
+@pytest.mark.parametrize(("message", "texts"), MESSAGES)
+def test_a_transcript_reads_every_provider(message: object, texts: list[str]) -> None:
     """Whichever provider's shape a message has, its texts and tool requests are shown."""
     lines = [text_of(line) for line in transcript([message])]
     assert lines[0].startswith("1 ") and lines[-1] == ""
-    assert lines[1:-1] == [f"   {line}" for line in said]
+    assert lines[1:-1] == [f"   {line}" for line in texts]
 
 
 def test_a_transcript_cuts_what_is_no_text() -> None:

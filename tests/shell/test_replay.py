@@ -27,47 +27,50 @@ def lives(store_path: Path) -> Path:
 def test_every_policy_with_every_budget(run: Run, lives: Path) -> None:
     """The table has the recorded run and one for each policy and budget; `--json` has their numbers."""
     words = ("replay", lives, "s1", "--policy", "lru", "--policy", "s3fifo", "--budget", "5000,20000")
-    found = run(*words)
-    assert found.code == 0
-    lines = found.out.splitlines()
+    done = run(*words)
+    assert done.code == 0
+    lines = done.out.splitlines()
     assert [line.split()[0] for line in lines[1:6]] == ["recorded", "what", "what", "what", "what"]
-    told = run(*words, "--json").json
-    assert list(told) == ["session", "runs", "recorded"] and told["session"] == "s1"
+    document = run(*words, "--json").json
+    assert list(document) == ["session", "runs", "recorded"] and document["session"] == "s1"
     asked = [("lru@1", 5000), ("lru@1", 20000), ("s3fifo@1", 5000), ("s3fifo@1", 20000)]
-    assert [(one["policy"], one["budget"]) for one in told["runs"]] == asked
+    assert [(run["policy"], run["budget"]) for run in document["runs"]] == asked
     with vmstore.open(lives) as store:
         right = store.session("s1").debug.replay(policy="s3fifo", budget=5_000)
-    assert told["runs"][2]["faults"] == right.measures.faults
-    assert told["runs"][2]["prefix_voided"] == right.measures.prefix_voided
-    assert right.divergence is not None and told["runs"][2]["divergence"]["position"] == right.divergence.position
-    assert told["recorded"]["recorded"] and told["recorded"]["prefix_cost"] is None
+    assert document["runs"][2]["faults"] == right.measures.faults
+    assert document["runs"][2]["prefix_voided"] == right.measures.prefix_voided
+    assert right.divergence is not None and document["runs"][2]["divergence"]["position"] == right.divergence.position
+    assert document["recorded"]["recorded"] and document["recorded"]["prefix_cost"] is None
     priced = run(*words, "--json", "--price", "2.5").json["recorded"]
     assert priced["prefix_cost"] == pytest.approx(priced["prefix_voided"] * 2.5e-6)
 
 
 def test_a_check_leaves_with_one_and_names_the_difference(run: Run, lives: Path) -> None:
     """A session that is decided as it was leaves with 0; one with a decision nobody took with 1, which is named."""
-    found = run("replay", lives, "s1", "--check")
-    assert found.code == 0 and found.out.startswith("ok: s1, ")
+    done = run("replay", lives, "s1", "--check")
+    assert done.code == 0 and done.out.startswith("ok: s1, ")
     assert run("replay", lives, "s1", "--check", "--quiet") == (0, "", "")
     with vmstore.open(lives) as store:
         page = store.session("s1").context().page_ids[-1]
         with inner_batch(store.session("s1")) as batch:
             position = batch.add(Evict(page, 0, 1))
-    found = run("replay", lives, "s1", "--check")
-    assert found.code == 1
-    assert found.out.startswith(f"differs: session 's1', position {position} (turn 6, after call ")
-    told = run("replay", lives, "--all", "--check", "--json")
-    assert told.code == 1
-    assert [(one["session"], one["ok"]) for one in told.json["sessions"]] == [("s1", False), ("s2", True)]
-    assert told.json["sessions"][0]["difference"]["found"] == "nothing"
+    done = run("replay", lives, "s1", "--check")
+    assert done.code == 1
+    assert done.out.startswith(f"differs: session 's1', position {position} (turn 6, after call ")
+    other_done = run("replay", lives, "--all", "--check", "--json")
+    assert other_done.code == 1
+    assert [(session["session"], session["ok"]) for session in other_done.json["sessions"]] == [
+        ("s1", False),
+        ("s2", True),
+    ]
+    assert other_done.json["sessions"][0]["difference"]["found"] == "nothing"
 
 
 def test_a_kept_what_if_is_said_to_cost(run: Run, lives: Path) -> None:
     """`--keep` stores the one what-if as a session, says what was written, and does not do it twice."""
-    found = run("replay", lives, "s1", "--budget", "5000", "--keep", "s1-small")
-    assert found.code == 0
-    assert "s1-small is a session now; it took " in found.out and "as long as s1" in found.out
+    done = run("replay", lives, "s1", "--budget", "5000", "--keep", "s1-small")
+    assert done.code == 0
+    assert "s1-small is a session now; it took " in done.out and "as long as s1" in done.out
     assert run("replay", lives, "s1-small", "--check").code == 0
     assert run("verify", lives).code == 0
     again = run("replay", lives, "s1", "--budget", "5000", "--keep", "s1-small")
@@ -81,7 +84,7 @@ def test_a_sweep_goes_on_from_its_file(run: Run, lives: Path, tmp_path: Path) ->
     results = tmp_path / "sweep.jsonl"
     words = ("replay", lives, "--all", "--budget", "5000", "--results", results, "--json")
     first = run(*words)
-    assert [one["session"] for one in first.json["sessions"]] == ["s1", "s2"]
+    assert [session["session"] for session in first.json["sessions"]] == ["s1", "s2"]
     lines = results.read_text("utf-8").splitlines()
     assert len(lines) == 4
     changed = json.loads(lines[1])
@@ -91,7 +94,7 @@ def test_a_sweep_goes_on_from_its_file(run: Run, lives: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("plain",), "never had a budget, so there is nothing to decide again; import it with --vm budget=TOKENS"),
         (("s1", "--policy", "lur"), "there is no policy 'lur'"),
@@ -101,13 +104,13 @@ def test_a_sweep_goes_on_from_its_file(run: Run, lives: Path, tmp_path: Path) ->
         (("s3",), "there is no session 's3'"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused(run: Run, lives: Path, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_replayed_is_refused(run: Run, lives: Path, words: tuple[str, ...], text: str) -> None:
     """Each wrong wish is refused in one line that names the remedy."""
-    found = run("replay", lives, *words)
-    assert found.code == 1 and found.out == "" and said in found.err
+    done = run("replay", lives, *words)
+    assert done.code == 1 and done.out == "" and text in done.err
 
 
 def test_a_list_of_budgets_is_numbers(run: Run, lives: Path) -> None:
     """Budgets that are no numbers are a wrong command line."""
-    found = run("replay", lives, "s1", "--budget", "8k")
-    assert found.code == 2 and "'8k' is no list of tokens like 8000,32000" in found.err
+    done = run("replay", lives, "s1", "--budget", "8k")
+    assert done.code == 2 and "'8k' is no list of tokens like 8000,32000" in done.err

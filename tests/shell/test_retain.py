@@ -13,8 +13,8 @@ from tests.shell.conftest import Run
 def test_rules_are_stated_listed_and_removed(run: Run, recorded: Path) -> None:
     """Each call answers with the rules that hold then."""
     assert "all are kept" in run("retain", recorded).out
-    told = run("retain", recorded, "--keep", "90d").out
-    assert "default" in told and "90d" in told and "whole sessions" in told
+    output = run("retain", recorded, "--keep", "90d").out
+    assert "default" in output and "90d" in output and "whole sessions" in output
     stated = run("retain", recorded, "--keep", "4w", "--where", "role = tool", "--name", "tools", "--json").json
     assert [rule["name"] for rule in stated["rules"]] == ["default", "tools"]
     assert [rule["name"] for rule in run("retain", recorded, "--remove", "default", "--json").json["rules"]] == [

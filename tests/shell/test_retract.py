@@ -24,18 +24,18 @@ def test_a_dry_run_shows_and_writes_nothing(run: Run, recorded: Path) -> None:
     """A dry run lists the pages with why they fall, and the log stays as it was."""
     with vmstore.open(recorded) as store:
         before = store.admin.log.ordinal
-    told = run("retract", recorded, "--tool", "list_files", "--dry-run")
-    assert told.code == 0 and "itself" in told.out and "would be marked superseded" in told.out
-    found = run("retract", recorded, "--tool", "list_files", "--dry-run", "--json").json
-    assert found["done"] is False and found["sessions"][0]["pages"][0]["because"] == "itself"
+    done = run("retract", recorded, "--tool", "list_files", "--dry-run")
+    assert done.code == 0 and "itself" in done.out and "would be marked superseded" in done.out
+    document = run("retract", recorded, "--tool", "list_files", "--dry-run", "--json").json
+    assert document["done"] is False and document["sessions"][0]["pages"][0]["because"] == "itself"
     with vmstore.open(recorded) as store:
         assert store.admin.log.ordinal == before
 
 
 def test_told_yes_it_marks(run: Run, recorded: Path) -> None:
     """With --yes it marks and says what; the pages are found by their status, and a second time nothing is left."""
-    told = run("retract", recorded, "--tool", "list_files", "--reason", "poisoned results", "--yes")
-    assert told.code == 0 and "marked superseded" in told.out and "would" not in told.out
+    done = run("retract", recorded, "--tool", "list_files", "--reason", "poisoned results", "--yes")
+    assert done.code == 0 and "marked superseded" in done.out and "would" not in done.out
     with vmstore.open(recorded) as store:
         (session,) = store.sessions()
         marked = [page.page for page in store.session(session.session).pages() if page.status == "superseded"]
@@ -61,8 +61,8 @@ def test_it_asks_and_takes_the_answer(
     """Somebody at a terminal is shown the plan and asked; only a yes marks."""
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    told = run("retract", recorded, "--tool", "list_files")
-    assert told.code == code and "superseded? [y/N]" in told.err and words in told.out + told.err
+    done = run("retract", recorded, "--tool", "list_files")
+    assert done.code == code and "superseded? [y/N]" in done.err and words in done.out + done.err
     with vmstore.open(recorded) as store:
         pages = store.pages()
     assert any(page.status == "superseded" for page in pages) is (code == 0)

@@ -36,8 +36,8 @@ def test_a_new_key_is_made_where_the_reader_keeps_things(
 
 def test_seal_and_verify(run: Run, recorded: Path, key: Path, tmp_path: Path) -> None:
     """A seal is written, said, and held against the store; who signed it is said to be unchecked without the key."""
-    told = run("seal", recorded, "--key", key, "--out", tmp_path / "seal")
-    assert told.code == 0 and told.out.startswith("sealed: 1 session up to commit") and "apart" in told.out
+    done = run("seal", recorded, "--key", key, "--out", tmp_path / "seal")
+    assert done.code == 0 and done.out.startswith("sealed: 1 session up to commit") and "apart" in done.out
     verify = ["verify", recorded, "--seal", tmp_path / "seal"]
     assert "was not checked" in run(*verify).out
     clean = run(*verify, "--public-key", f"{key}.pub")
@@ -64,8 +64,8 @@ def test_prove_and_check(run: Run, recorded: Path, key: Path, tmp_path: Path) ->
     run("seal", recorded, "--key", key)
     proof, content = tmp_path / "proof.json", tmp_path / "salted"
     page = run("context", recorded, "--call", 1, "--json").json["pages"][0]["page"]
-    told = run("prove", recorded, page, "--call", 1, "--out", proof, "--content", content)
-    assert told.code == 0 and told.out.startswith(f"proven: page {page} of session")
+    done = run("prove", recorded, page, "--call", 1, "--out", proof, "--content", content)
+    assert done.code == 0 and done.out.startswith(f"proven: page {page} of session")
     assert stat.S_IMODE(content.stat().st_mode) == 0o600
     check = ["prove", "--check", proof, "--public-key", f"{key}.pub"]
     assert run(*check).out.startswith("proven: page")
@@ -85,8 +85,8 @@ def test_what_a_live_call_was_sent_is_proven_without_a_page(
         request = live.pack().request
     run("seal", recorded, "--key", key)
     proof, content = tmp_path / "proof.json", tmp_path / "request.json"
-    told = run("prove", recorded, "live", "--call", 1, "--out", proof, "--content", content)
-    assert told.code == 0 and "was sent in the recorded context of call 1 " in told.out
+    done = run("prove", recorded, "live", "--call", 1, "--out", proof, "--content", content)
+    assert done.code == 0 and "was sent in the recorded context of call 1 " in done.out
     assert json.loads(content.read_bytes()) == request
     check = ["prove", "--check", proof, "--public-key", f"{key}.pub"]
     assert "with this content" in run(*check, "--content", content, "--json").json["proves"]
@@ -118,8 +118,8 @@ def test_what_is_missing_is_named(
 ) -> None:
     """A command that lacks something says what, and leaves nothing behind."""
     monkeypatch.chdir(tmp_path)
-    told = run(*(recorded if word == "STORE" else word for word in words))
-    assert told.code == 1 and reason in told.err
+    done = run(*(recorded if word == "STORE" else word for word in words))
+    assert done.code == 1 and reason in done.err
     assert not (tmp_path / "proof").exists()
 
 
@@ -130,8 +130,8 @@ def test_an_altered_proof_is_refused(run: Run, recorded: Path, key: Path, tmp_pa
     run("prove", recorded, page, "--call", 1, "--out", tmp_path / "proof")
     for content in ((tmp_path / "proof").read_bytes().replace(b",1,", b",2,", 1), b"", b"\xff", b"{}", b"[" * 99_999):
         (tmp_path / "proof").write_bytes(content)
-        told = run("prove", "--check", tmp_path / "proof", "--public-key", f"{key}.pub")
-        assert told.code == 1 and "proves nothing" in told.err
+        done = run("prove", "--check", tmp_path / "proof", "--public-key", f"{key}.pub")
+        assert done.code == 1 and "proves nothing" in done.err
 
 
 def test_growth_is_proven_between_two_seals(run: Run, recorded: Path, key: Path, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ def test_segments_are_listed(run: Run, store_path: Path) -> None:
             live.user(f"Tell me of {topic}. " * 20)
             live.assistant(f"About {topic} there is much to say. " * 20)
             live.segment(topic)
-        told = store.session("s").memory.segments.all()
+        value = store.session("s").memory.segments.all()
     listed = json.loads(run("segments", store_path, "s", "--json").out)["segments"]
-    assert [row["number"] for row in listed] == [segment.number for segment in told]
+    assert [row["number"] for row in listed] == [segment.number for segment in value]
     assert {row["title"] for row in listed} >= {"the archive", "the harbour"}
     (behind,) = json.loads(run("segments", store_path, "s", "--after", "1", "--json").out)["segments"][:1]
     assert behind["title"] == "the harbour"

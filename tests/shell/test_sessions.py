@@ -24,9 +24,9 @@ def two_runs(tmp_path: Path) -> Path:
 
 def test_the_command_says_how_far_two_runs_are_the_same(run: Run, two_runs: Path) -> None:
     """`diff STORE A B` tells both sessions, where they part, and what each says then; moments go with one alone."""
-    told = run("diff", two_runs, "fir", "sec")
-    assert "the same up to message 4, then:" in told.out
-    assert "There are two." in told.out and "Two trains." in told.out and "trains to Kyoto" not in told.out
+    done = run("diff", two_runs, "fir", "sec")
+    assert "the same up to message 4, then:" in done.out
+    assert "There are two." in done.out and "Two trains." in done.out and "trains to Kyoto" not in done.out
     assert "trains to Kyoto" in run("diff", two_runs, "first", "second", "--all").out
     assert run("diff", two_runs, "first", "second", "--json").json["same_messages"] == 4
     assert run("diff", two_runs, "first").code == 2 == run("diff", two_runs, "a", "b", "--calls", "1", "2").code
@@ -38,8 +38,8 @@ def test_costs_are_drawn_by_their_parts(run: Run, two_runs: Path) -> None:
     lines = run("cost", two_runs, "first", "--by", "call").out.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["1", "2"] and "█" in lines[2]
     assert lines[-1] == "2 calls, 1 of no known cost, $0.5000"
-    told = run("cost", two_runs, "first", "--by", "model", "--json").json
-    assert told["by"] == "model" and told["costs"][0]["cost"] == 0.5 and told["prices_dated"]
+    document = run("cost", two_runs, "first", "--by", "model", "--json").json
+    assert document["by"] == "model" and document["costs"][0]["cost"] == 0.5 and document["prices_dated"]
 
 
 def test_other_prices_are_named_wherever_costs_are_shown(

@@ -25,8 +25,8 @@ def path(tmp_path: Path) -> str:
 
 def test_tasks_are_listed_by_session_user_and_status(run: Run, path: str) -> None:
     """A table and JSON of all, of a user, of a session as of a moment; where none stands so it says that."""
-    found = run("tasks", path)
-    assert found.code == 0 and "0 of 2" in found.out and "offers" in found.out
+    done = run("tasks", path)
+    assert done.code == 0 and "0 of 2" in done.out and "offers" in done.out
     (task,) = run("tasks", path, "--user", "ann", "--json").json["tasks"]
     assert (task["title"], task["session"], task["steps"]) == ("offers", "mon", 2)
     assert run("tasks", path, "mon", "--turn", "1", "--json").json["tasks"] == [task]
@@ -49,9 +49,9 @@ def test_a_task_opens_within_its_budget(run: Run, path: str) -> None:
 def test_a_brief_is_written_and_masked(run: Run, path: str, tmp_path: Path) -> None:
     """The command says where, and asked again that it is there."""
     asked = ("tasks", path, "--task", "offers", "--brief", str(tmp_path), "--topic", "Vendors")
-    found = run(*asked)
+    done = run(*asked)
     (brief,) = (tmp_path / "storage" / "briefs").glob("*-vendors.md")
-    assert found.code == 0 and brief.name in found.out and "Is 7 percent usual?" in brief.read_text()
+    assert done.code == 0 and brief.name in done.out and "Is 7 percent usual?" in brief.read_text()
     assert run(*asked).code == 1
 
 
@@ -68,7 +68,7 @@ def test_files_are_taken_in_approved_and_checked(run: Run, path: str, tmp_path: 
     assert changed.code == 1 and "changed" in changed.out
     refused = run("artifacts", path, "--add", "acme.md", "--add", "none.md", *root)
     assert refused.code == 1 and "none.md" in refused.err
-    assert [one["sha256"] for one in run("artifacts", path, "--json").json["artifacts"]] == [file["sha256"]]
+    assert [artifact["sha256"] for artifact in run("artifacts", path, "--json").json["artifacts"]] == [file["sha256"]]
     assert run("artifacts", path, "--deny", "acme.md", "--by", "Ada", "--turn", "1").code == 1
 
 
@@ -76,8 +76,8 @@ def test_a_digest_says_what_had_no_room(run: Run, path: str, tmp_path: Path) -> 
     """The text is within the budget, and what was cut or is not approved stands on stderr and in JSON."""
     run("artifacts", path, "--add", "acme.md", "--root", str(tmp_path))
     asked = ("digest", path, "--budget", "50", "--expand", "expand://task/p7?depth=3", "--expand", "artifact://acme.md")
-    found = run(*asked)
-    assert found.code == 0 and "not approved: artifact://acme.md" in found.err and "left out or cut" in found.err
+    done = run(*asked)
+    assert done.code == 0 and "not approved: artifact://acme.md" in done.err and "left out or cut" in done.err
     answer = run(*asked, "--json").json
     assert answer["tokens"] <= 50 and answer["denied"] == ["artifact://acme.md"]
     assert run("digest", path, "--budget", "3").code == 1

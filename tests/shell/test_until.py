@@ -19,7 +19,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
     """What was printed since."""
     return capsys.readouterr().out
 
@@ -30,13 +30,13 @@ def test_the_command_goes_on(store: str, capsys: pytest.CaptureFixture[str]) -> 
     command = ["replay", store, "--until", "page ENTERS L0 AND tokens > 800", "--json"]
     places = []
     while main(command) == 0:
-        found = json.loads(told(capsys))
-        assert found["found"] and found["context"]["basis"]["call"] == found["call"]
-        places.append(found["position"])
-        program, *command = shlex.split(found["again"])
+        document = json.loads(printed(capsys))
+        assert document["found"] and document["context"]["basis"]["call"] == document["call"]
+        places.append(document["position"])
+        program, *command = shlex.split(document["again"])
         assert program == "vmstore"
         command.append("--json")
-    assert json.loads(told(capsys)) == {"session": "planning-220", "found": False}
+    assert json.loads(printed(capsys)) == {"session": "planning-220", "found": False}
     assert len(places) > 2 and places == sorted(set(places))
 
 
@@ -44,7 +44,7 @@ def test_a_stop_shows_what_is_there(store: str, capsys: pytest.CaptureFixture[st
     """A stop shows where it is, what happened, the context there and how to go on."""
     capsys.readouterr()
     assert main(["replay", store, "--until", "claim_storage_4 LEAVES L0"]) == 0
-    out = told(capsys)
+    out = printed(capsys)
     assert out.startswith("stopped: position 4136, turn 149, call 366\np359 leaves L0\n")
     assert "<summary> The conversation so far" in out
     assert out.rstrip().endswith(f"vmstore replay {shlex.quote(store)} planning-220 --until "
@@ -55,24 +55,24 @@ def test_before_the_first_call_nothing_is_there(store: str, capsys: pytest.Captu
     """A stop before the first call says that nothing is in the prompt."""
     capsys.readouterr()
     assert main(["replay", store, "--until", "kind = message"]) == 0
-    assert "no call was made yet" in told(capsys)
+    assert "no call was made yet" in printed(capsys)
 
 
 def test_a_what_if_is_stopped_and_not_kept(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     """With a budget a recorded session is said again in memory: pages give way, and the store stays as it is."""
     capsys.readouterr()
     main(["sessions", store, "--json"])
-    before = told(capsys)
+    before = printed(capsys)
     asked = ["replay", store, "--until", "kind = evict", "--json"]
     assert main(asked) == 1
     capsys.readouterr()
     assert main([*asked, "--budget", "6000", "--policy", "lru"]) == 0
-    found = json.loads(told(capsys))
-    assert found["row"]["kind"] == "evict"
-    assert "--policy lru --budget 6000 --until" in found["again"]
-    assert found["context"]["tokens"] <= 6000
+    document = json.loads(printed(capsys))
+    assert document["row"]["kind"] == "evict"
+    assert "--policy lru --budget 6000 --until" in document["again"]
+    assert document["context"]["tokens"] <= 6000
     main(["sessions", store, "--json"])
-    assert told(capsys) == before
+    assert printed(capsys) == before
 
 
 @pytest.mark.parametrize(

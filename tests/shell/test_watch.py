@@ -180,8 +180,8 @@ def test_a_locked_store_is_tried_again(tmp_path: Path) -> None:
 def test_the_hooks_that_are_printed_work(home: Path, tmp_path: Path, run: Run) -> None:
     """The settings of Claude Code and Codex, run as these agents run them, take their sessions in."""
     store = tmp_path / "a b.vms"
-    told = run("watch", store, "--hooks", "--json").json["hooks"]
-    settings = {one["agent"]: one["text"] for one in told}
+    hooks = run("watch", store, "--hooks", "--json").json["hooks"]
+    settings = {hook["agent"]: hook["text"] for hook in hooks}
     claude_hooks = json.loads(settings["claude-code"])["hooks"]
     assert set(claude_hooks) == {"Stop", "SessionEnd", "PreCompact"}
     transcript = put(home / ".claude/projects/-w/s-1.jsonl", in_lines(claude(1)), 1_000)

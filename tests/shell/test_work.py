@@ -39,9 +39,9 @@ def path(tmp_path: Path) -> str:
 
 def test_failures_and_plans_are_shown_and_written_when_asked(run: Run, path: str) -> None:
     """What a user's sessions failed at together is shown, as a table and as JSON, and logged once with --write."""
-    found = run("learn", path)
-    assert found.code == 0 and "failures to avoid: 1" in found.out and "has failed 3 times" in found.out
-    assert "skills: none" in found.out and "write them" in found.out
+    done = run("learn", path)
+    assert done.code == 0 and "failures to avoid: 1" in done.out and "has failed 3 times" in done.out
+    assert "skills: none" in done.out and "write them" in done.out
     answer = run("learn", path, "--user", "ann", "--json").json
     assert (answer["guards"][0]["session"], answer["guards"][0]["count"]) == ("tue", 3)
     assert answer["totals"] == {"guards": 1, "skills": 0, "plans": 1} and answer["written"] is None
@@ -81,11 +81,11 @@ def test_plans_are_listed_as_of_a_moment(run: Run, path: str) -> None:
 def test_observations_are_listed_in_steps_and_opened(run: Run, path: str) -> None:
     """A line each, the session in steps with their costs, and one observation with the answer it had."""
     assert "shell" in run("observations", path, "mon").out or "make test" in run("observations", path, "mon").out
-    found = run("observations", path, "mon", "--json").json
-    assert len(found["observations"]) == 2 and found["savings"]["observations"] == 2
+    document = run("observations", path, "mon", "--json").json
+    assert len(document["observations"]) == 2 and document["savings"]["observations"] == 2
     steps = run("observations", path, "mon", "--step", "0").out
     assert "step 0, Summary" in steps and "tokens more" in steps
-    page = found["observations"][0]["page"]
+    page = document["observations"][0]["page"]
     assert "no rule to make target" in run("observations", path, "mon", "--expand", page).out
     assert run("observations", path, "mon", "--expand", page, "--json").json["output"].startswith("Error: no rule")
     assert "is no observation" in run("observations", path, "mon", "--expand", "p9999").err

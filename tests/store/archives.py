@@ -27,27 +27,27 @@ def told_at(path: Path) -> Path:
 
 def everything(store: vmstore.Store) -> dict[str, Any]:
     """Every session with its pages, and every context with its bytes."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for info in store.sessions():
         session = store.session(info.session)
         contexts = [session.context(call=call) for call in range(1, info.calls + 1)]
         pages = session.pages()
-        found[info.session] = (
+        fields[info.session] = (
             to_json(info),
             [to_json(page) for page in pages],
             [session.content(page.page) for page in pages],
             [context.messages() for context in contexts],
         )
-    return found
+    return fields
 
 
 def away(log: SqliteLog) -> dict[bytes, int]:
     """How many cells of each session of a uid lie in its archive, kept ones too."""
     with log.file as db:
         frames = [frame_of(row) for row in db.execute(f"SELECT {READ_FRAMES} FROM frames WHERE form = {ARCHIVED}")]
-    found: dict[bytes, int] = {}
+    counts: dict[bytes, int] = {}
     for frame in frames:
         place = place_of(frame)
         assert place is not None
-        found[place.uid] = found.get(place.uid, 0) + frame.cells
-    return found
+        counts[place.uid] = counts.get(place.uid, 0) + frame.cells
+    return counts

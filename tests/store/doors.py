@@ -61,19 +61,19 @@ class Handle:
         """Opens it, the first time or again."""
         self.store = vmstore.open(self.path, namespace=self.namespace, clock=self.clock, ids=self.ids)
 
-    def do(self, what: str, *told: Any) -> str:
+    def do(self, what: str, *arguments: Any) -> str:
         """Does something by its name: one of the methods below, or a door."""
-        return self.told(self.doors[what] if what in self.doors else lambda _: getattr(self, what)(*told))
+        return self.answer_to(self.doors[what] if what in self.doors else lambda _: getattr(self, what)(*arguments))
 
-    def record(self, session: str, user: str, said: str) -> Any:
+    def record(self, session: str, user: str, text: str) -> Any:
         """A call is recorded, of a user's session where it is the first."""
         self.store.session(session, create=True, user=user)
-        return self.store.record(session, chat(said), answer(f"so: {said}"))
+        return self.store.record(session, chat(text), answer(f"so: {text}"))
 
-    def speak(self, user: str, said: str) -> Any:
+    def speak(self, user: str, text: str) -> Any:
         """A live session hears something, packs and answers."""
         live = self.store.live_session("alive", l0_tokens_max=4_000, user=user)
-        return [live.user(said), live.pack().pages, live.assistant(f"We decided: {said}.")]
+        return [live.user(text), live.pack().pages, live.assistant(f"We decided: {text}.")]
 
     def open_again(self, forget: bool) -> None:
         """Closes it and opens it again, some with the views gone."""
@@ -86,13 +86,13 @@ class Handle:
         """Lets go of the files."""
         self.store.close()
 
-    def told(self, ask: Callable[[Handle], Any]) -> str:
+    def answer_to(self, ask: Callable[[Handle], Any]) -> str:
         """What an asking gives, or how it is refused; the place of the store left out."""
         try:
-            found = ask(self)
+            text = ask(self)
         except (VmstoreError, QueryError) as error:
-            found = f"{type(error).__name__}: {error}"
-        return plain(found).replace(str(self.path), "STORE")
+            text = f"{type(error).__name__}: {error}"
+        return plain(text).replace(str(self.path), "STORE")
 
 
 def plain(value: Any) -> str:
@@ -186,11 +186,11 @@ def _handed(w: Words) -> Doors:
 
 
 def _commanded(w: Words) -> Doors:
-    told = (
+    rows = (
         ["sessions"], ["info"], ["verify"], ["pages", w.session], ["history", "own", w.page],
         ["context", w.session], ["derived", "own", w.address], ["page", w.address], ["du"], ["tail"],
     )  # fmt: skip
-    return {f"vmstore {' '.join(words)}": partial(_command, words) for words in told}
+    return {f"vmstore {' '.join(words)}": partial(_command, words) for words in rows}
 
 
 def _debugged(w: Words) -> Doors:
@@ -203,7 +203,7 @@ def _debugged(w: Words) -> Doors:
         ("/api/request", {"session": w.session, "call": "1"}),
         ("/api/until", {"session": w.session, "q": "p4 LEAVES L0"}),
     ]
-    return {address: partial(_served, address, told) for address, told in asked}
+    return {address: partial(_served, address, item) for address, item in asked}
 
 
 def writes(w: Words) -> Doors:
@@ -242,8 +242,8 @@ def _live(store: vmstore.Store) -> vmstore.Live:
 
 
 def _rows(text: str, h: Handle) -> Any:
-    found = h.store.query(text)
-    return [list(found), list(found.columns), found.basis]
+    result = h.store.query(text)
+    return [list(result), list(result.columns), result.basis]
 
 
 def _exported(store: vmstore.Store, names: list[str] | None) -> str:
@@ -254,15 +254,15 @@ def _exported(store: vmstore.Store, names: list[str] | None) -> str:
 
 def _backup(store: vmstore.Store) -> Any:
     with TemporaryDirectory() as folder:
-        told = store.backup(Path(folder) / "copy").namespaces
-        return [told, sorted(one.relative_to(folder).as_posix() for one in Path(folder).rglob("*"))]
+        namespaces = store.backup(Path(folder) / "copy").namespaces
+        return [namespaces, sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*"))]
 
 
 def _candidates(store: vmstore.Store, w: Words) -> Any:
     offered = Candidates(lambda statement, begins: store.query(statement, begins=begins))
     texts = ("PAGES IN SESSION ", f"PAGES IN SESSION '{w.session[:1]}", "HISTORY OF ", f"HISTORY OF {w.page[:1]}",
              "PAGES ACROSS SESSIONS OF USER ", "PAGES WHERE hint = ", "PAGES WHERE user = ")  # fmt: skip
-    return [[one._asdict() for one in _offered(offered, text)] for text in texts]
+    return [[item._asdict() for item in _offered(offered, text)] for text in texts]
 
 
 def _offered(offered: Candidates, text: str) -> Any:
@@ -274,12 +274,12 @@ def _offered(offered: Candidates, text: str) -> Any:
 
 async def _awaited(h: Handle, w: Words) -> Any:
     async with vmstore.aio.open(h.path, "r", namespace=h.namespace) as store:
-        found: list[Any] = [await store.sessions(), await store.search(w.text)]
+        items: list[Any] = [await store.sessions(), await store.search(w.text)]
         try:
             await store.session(w.session)
         except VmstoreError as error:
-            found.append(str(error))
-        return found
+            items.append(str(error))
+        return items
 
 
 def _command(words: list[str], h: Handle) -> str:
@@ -289,6 +289,6 @@ def _command(words: list[str], h: Handle) -> str:
     return f"{code}: {out.getvalue()}"
 
 
-def _served(address: str, told: dict[str, str], h: Handle) -> str:
+def _served(address: str, fields: dict[str, str], h: Handle) -> str:
     answers = DebugApi(h.store, "STORE", h.namespace)
-    return answers.table[address](QueryParams(told)).decode("utf-8", "replace")
+    return answers.table[address](QueryParams(fields)).decode("utf-8", "replace")

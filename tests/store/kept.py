@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.capture.words import LONG, NOTE, Item, answer, ask, request, result, said, system, user
+from tests.capture.words import LONG, NOTE, Item, answer, ask, model_text, request, result, system, user
 from vmstore.core.clock import ManualClock
 from vmstore.store.store import Store, memory_store, open_store
 
 HEAD: list[Item] = [system("You look things up."), user("What is in the package?")]
 FULL: list[Item] = [*HEAD, ask("c1"), result("c1", LONG)]
-SHORT: list[Item] = [*HEAD, ask("c1"), result("c1", NOTE), said("Sixty lines."), user("And the tests?")]
+SHORT: list[Item] = [*HEAD, ask("c1"), result("c1", NOTE), model_text("Sixty lines."), user("And the tests?")]
 SUMMED: list[Item] = [
     HEAD[0],
     user("Summary of the conversation so far: sixty lines."),
@@ -18,9 +18,9 @@ SUMMED: list[Item] = [
 ]
 CALLS: list[tuple[list[Item], Item]] = [
     (HEAD, ask("c1")),  # turn 1
-    (FULL, said("Sixty lines.")),
-    (SHORT, said("None.")),  # turn 2: the result is a note now
-    (SUMMED, said("None at all.")),  # the first four messages gave way to a summary
+    (FULL, model_text("Sixty lines.")),
+    (SHORT, model_text("None.")),  # turn 2: the result is a note now
+    (SUMMED, model_text("None at all.")),  # the first four messages gave way to a summary
 ]
 
 

@@ -41,14 +41,14 @@ def live(store: Store) -> None:
 
 def asked(store: Store) -> list[Any]:
     """What every view says."""
-    found: list[Any] = [store.sessions(), store.pages(), store.search("zanzibar", limit=None)]
-    found += [list(store.query(text)) for text in ("SESSIONS", "CALLS IN SESSION managed", "PAGES IN SESSION zfork")]
-    found += [
+    items: list[Any] = [store.sessions(), store.pages(), store.search("zanzibar", limit=None)]
+    items += [list(store.query(text)) for text in ("SESSIONS", "CALLS IN SESSION managed", "PAGES IN SESSION zfork")]
+    items += [
         list(store.tail()),
         store.session("zebra-session").wire.request(call=1),
         store.session("zfork").lineage.history("p4"),
     ]
-    return found
+    return items
 
 
 def everything(folder: Path) -> bytes:
@@ -59,8 +59,8 @@ def everything(folder: Path) -> bytes:
 
 def found_in(folder: Path) -> set[str]:
     """The secrets that a folder gives away."""
-    held = everything(folder)
-    return {word for word in SECRETS if word.encode() in held}
+    content = everything(folder)
+    return {word for word in SECRETS if word.encode() in content}
 
 
 def made(path: Path, key: Path | None = None) -> Store:

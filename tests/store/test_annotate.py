@@ -29,7 +29,7 @@ def session() -> Session:
 def test_what_is_said_holds_from_there_on(session: Session) -> None:
     """Importance, status, validity, tags and anchors hold from the annotation on, and not before it."""
     before, past = session.page("p4"), session.info().position
-    said = session.annotate(
+    annotate = session.annotate(
         "p4",
         importance=0.9,
         status="active",
@@ -38,9 +38,9 @@ def test_what_is_said_holds_from_there_on(session: Session) -> None:
         tags=["b", "a"],
         anchors={"user.name": "Ada"},
     )
-    assert (said.importance, said.status, said.tags) == (0.9, "active", ["a", "b"])
-    assert (said.valid_from, said.valid_to, said.anchors) == (1, 9, {"user.name": "Ada"})
-    assert session.page("p4") == said
+    assert (annotate.importance, annotate.status, annotate.tags) == (0.9, "active", ["a", "b"])
+    assert (annotate.valid_from, annotate.valid_to, annotate.anchors) == (1, 9, {"user.name": "Ada"})
+    assert session.page("p4") == annotate
     assert session.page("p4", position=past) == before
     assert (before.importance, before.status, before.tags, before.anchors) == (0.5, None, [], {})
 
@@ -59,8 +59,8 @@ def test_an_annotation_is_in_the_history(session: Session) -> None:
     session.annotate(
         "p4", untags=["a"], at_us=78_000_000, status="abandoned", valid_to_us=5, valid_from_us=4, anchors={"n": "v"}
     )
-    told = [(event.event, event.detail) for event in session.lineage.history("p4")][-2:]
-    assert told == [
+    rows = [(event.event, event.detail) for event in session.lineage.history("p4")][-2:]
+    assert rows == [
         ("annotate", "+a, importance 0.75"),
         ("annotate", "-a, abandoned, valid from 4, valid to 5, n = v"),
     ]
@@ -89,12 +89,12 @@ SAID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "why"), SAID)
-def test_what_nobody_can_say_writes_nothing(session: Session, said: dict[str, Any], why: str) -> None:
+@pytest.mark.parametrize(("fields", "why"), SAID)
+def test_what_nobody_can_say_writes_nothing(session: Session, fields: dict[str, Any], why: str) -> None:
     """An annotation that no page could hold is refused with the reason, and the session stays as it was."""
     before = session.info()
     with pytest.raises((InputError, UnknownError), match=why):
-        session.annotate("p4", **said)
+        session.annotate("p4", **fields)
     assert session.info() == before
 
 
@@ -125,14 +125,14 @@ def test_a_fork_says_its_own(session: Session) -> None:
 def test_two_handles_tag_one_page(tmp_path: Path) -> None:
     """Two handles on one store that tag a page in turn lose nothing of each other's."""
     path = tmp_path / "agent.vms"
-    with vmstore.open(path) as one, vmstore.open(path) as other:
-        one.record("s", chat("one"), answer("1"))
-        for number, store in enumerate([one, other, other, one]):
+    with vmstore.open(path) as file, vmstore.open(path) as other:
+        file.record("s", chat("one"), answer("1"))
+        for number, store in enumerate([file, other, other, file]):
             store.session("s").annotate("p4", tags=[f"t{number}"])
-        assert one.session("s").page("p4").tags == ["t0", "t1", "t2", "t3"]
-        one.record("s", chat("one", "1", "two"), answer("2"))
+        assert file.session("s").page("p4").tags == ["t0", "t1", "t2", "t3"]
+        file.record("s", chat("one", "1", "two"), answer("2"))
         assert other.session("s").page("p4").tags == ["t0", "t1", "t2", "t3"]
-        assert one.verify().ok
+        assert file.verify().ok
 
 
 def test_a_page_is_born_with_tags_and_an_actor() -> None:
@@ -141,18 +141,18 @@ def test_a_page_is_born_with_tags_and_an_actor() -> None:
         session = store.session("s", create=True)
         with session.batch() as batch:
             labels = batch.cell(json.dumps({"tags": ["x", "y", "x"], "actor": "curator"}).encode())
-            told: dict[str, Any] = {"labels": labels, "importance": 900_000}
+            fields: dict[str, Any] = {"labels": labels, "importance": 900_000}
             page = batch.add(
-                Create(PageType.CLAIM, Modality.TEXT, Role.ASSISTANT, 0, 0, batch.cell(b"so"), 2, 1, **told)
+                Create(PageType.CLAIM, Modality.TEXT, Role.ASSISTANT, 0, 0, batch.cell(b"so"), 2, 1, **fields)
             )
             batch.add(Create(PageType.CLAIM, Modality.TEXT, Role.ASSISTANT, 0, 0, batch.cell(b"or"), 2, 1))
         (born,) = session.pages(tag="x")
         assert (born.position, born.tags, born.actor, born.importance) == (page, ["x", "y"], "curator", 0.9)
         assert session.pages(actor="curator") == session.pages(importance_min=0.9) == [born]
-        assert [one.actor for one in session.pages()] == ["curator", "assistant"]
+        assert [page.actor for page in session.pages()] == ["curator", "assistant"]
         session.annotate(page, untags=["x"], importance=0.2)
         assert session.pages(tag="x") == session.pages(importance_min=0.6) == []
-        assert [one.event for one in session.lineage.history(page)] == ["create", "annotate"]
+        assert [event.event for event in session.lineage.history(page)] == ["create", "annotate"]
 
 
 @pytest.mark.parametrize("sealed", [b"\xff", b"{", b"5", b'"text"', b"[[]]", b"[" * 3000, b"null"])
@@ -165,6 +165,8 @@ def test_what_is_no_list_says_nothing(sealed: bytes) -> None:
     batch.add(Annotate(page, tags=cell, untags=cell, anchors=cell))
     batch.commit(0)
     store = store_over(pen.engine)
-    (found,) = store.session("s").pages()
-    assert (found.tags, found.anchors, found.hint, found.actor) == ([], {}, None, "system")
-    assert [(one.kind, "cells_are_formed" in one.what) for one in store.verify().problems] == [("content", True)] * 2
+    (actual_page,) = store.session("s").pages()
+    assert (actual_page.tags, actual_page.anchors, actual_page.hint, actual_page.actor) == ([], {}, None, "system")
+    assert [(problem.kind, "cells_are_formed" in problem.what) for problem in store.verify().problems] == [
+        ("content", True)
+    ] * 2

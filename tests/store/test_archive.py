@@ -43,7 +43,7 @@ def test_every_answer_stays(path: Path) -> None:
     with vmstore.open(path) as store:
         before, cells = everything(store), store.admin.log.cells(range(999))
         done = archive(store, ALL, grace_s=0)
-        assert [one.session for one in done.sessions] == ALL and len(files(path)) == 5
+        assert [session.session for session in done.sessions] == ALL and len(files(path)) == 5
         assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
         assert store.verify().ok
         store.admin.rebuild()
@@ -82,12 +82,12 @@ def test_what_an_archive_holds_can_be_asked_alone(path: Path, tmp_path: Path) ->
     with vmstore.open(path) as store:
         before = everything(store)
         done = archive(store, ["plan-b", "long"], grace_s=0)
-        named = {one.session: Path(one.file) for one in done.sessions}
+        named = {session.session: Path(session.file) for session in done.sessions}
     alone = tmp_path / "elsewhere.archive"
     named["plan-b"].rename(alone)
     with vmstore.open(alone, "r") as store:
-        found = everything(store)
-        assert found["plan-b"] == before["plan-b"] and set(found) == {"plan", "plan-b"}
+        record = everything(store)
+        assert record["plan-b"] == before["plan-b"] and set(record) == {"plan", "plan-b"}
         assert store.verify().ok and list(store.query("PAGES", session="plan-b"))
         with pytest.raises(ReadOnlyError):
             store.record("plan-b", chat("more"), None)
@@ -119,8 +119,8 @@ def test_what_is_archived_is_not_named_again(path: Path) -> None:
         store.record("other", chat("Unrelated", "Quite.", "And?"), answer("A word or two."))
         archive(store, "other", grace_s=0)
         (file,) = files(path)
-        said = chat("Unrelated", "Quite.", "And?", "A word or two.", "Say it again")
-        store.record("other", said, answer("A word or two."))
+        other_chat = chat("Unrelated", "Quite.", "And?", "A word or two.", "Say it again")
+        store.record("other", other_chat, answer("A word or two."))
         last = store.session("other").pages()[-1]
         file.unlink()
         assert store.session("other").content(last.page) == b"A word or two."
@@ -141,7 +141,7 @@ def test_bringing_back_leaves_nothing(path: Path) -> None:
         before, cells = everything(store), store.admin.log.cells(range(999))
         archive(store, ALL, grace_s=0)
         done = unarchive(store, ALL)
-        assert [one.session for one in done.sessions] == ALL
+        assert [session.session for session in done.sessions] == ALL
         assert (files(path), away(store.admin.log)) == ([], {})  # type: ignore[arg-type]
         assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
         assert len(list(path.glob("default/blobs/*/*"))) == 1 and store.verify().ok
@@ -151,9 +151,12 @@ def test_bringing_back_leaves_nothing(path: Path) -> None:
 def test_a_look_moves_nothing(path: Path) -> None:
     """A dry run says how many cells would move, through a handle for reading too, and changes no file."""
     with vmstore.open(path, "r") as store:
-        told = archive(store, ALL, grace_s=0, dry_run=True)
-        assert not told.done and sum(one.cells for one in told.sessions) == store.admin.log.last_cell
-        assert files(path) == [] and told.bytes_before == told.bytes_after
+        other_archive = archive(store, ALL, grace_s=0, dry_run=True)
+        assert (
+            not other_archive.done
+            and sum(session.cells for session in other_archive.sessions) == store.admin.log.last_cell
+        )
+        assert files(path) == [] and other_archive.bytes_before == other_archive.bytes_after
 
 
 def test_open_sessions_are_refused(path: Path) -> None:
@@ -168,9 +171,11 @@ def test_open_sessions_are_refused(path: Path) -> None:
             archive(store, "alive", grace_s=0)
     with vmstore.open(path, clock=ManualClock(2_000_000_000_000_000)) as store:
         store.record("late", chat("Just now"), None)
-        told = archive(store, older_than_s=0.0)
-        assert [one.session for one in told.sessions] == ["alive", *ALL]
-        assert [(one.session, "was written to" in one.why) for one in told.skipped] == [("late", True)]
+        other_archive = archive(store, older_than_s=0.0)
+        assert [session.session for session in other_archive.sessions] == ["alive", *ALL]
+        assert [(session.session, "was written to" in session.why) for session in other_archive.skipped] == [
+            ("late", True)
+        ]
         assert archive(store, older_than_s=90 * 86_400.0, grace_s=0).skipped[0].why == "all of it is archived already"
 
 
@@ -251,9 +256,12 @@ def test_destroying_in_archives(path: Path) -> None:
 def _erased(path: Path) -> tuple[dict[str, Path], str]:
     """Archives of a session, of its fork and of a third, of which a page and all of the third were erased then."""
     with vmstore.open(path) as store:
-        named = {one.session: Path(one.file) for one in archive(store, ["plan", "plan-b", "other"], grace_s=0).sessions}
+        named = {
+            session.session: Path(session.file)
+            for session in archive(store, ["plan", "plan-b", "other"], grace_s=0).sessions
+        }
         plan = store.session("plan")
-        (page,) = [one.page for one in plan.pages() if plan.content(one.page) == b"Where to?"]
+        (page,) = [page.page for page in plan.pages() if plan.content(page.page) == b"Where to?"]
         vmstore.erase(store, page=page, in_session="plan")
         vmstore.erase(store, session="other")
         assert store.verify().ok
@@ -264,19 +272,19 @@ def test_what_is_erased_is_told_alone_as_in_its_store(path: Path) -> None:
     """An archive alone knows what was erased after it was made: sound, told by name and place, every query answered."""
     named, page = _erased(path)
     with vmstore.open(path, "r") as store:
-        told = {name: everything_said(store, name) for name in ("plan", "plan-b")}
-        with pytest.raises(ErasedError) as said:
+        records = {name: everything_said(store, name) for name in ("plan", "plan-b")}
+        with pytest.raises(ErasedError) as caught:
             store.session("plan").content(page)
-        (lost,) = [one.session for one in store.sessions() if one.session.startswith("erased-")]
+        (lost,) = [session.session for session in store.sessions() if session.session.startswith("erased-")]
     for name in ("plan", "plan-b"):
         with vmstore.open(named[name], "r") as alone:
-            assert alone.verify().ok and everything_said(alone, name) == told[name]
+            assert alone.verify().ok and everything_said(alone, name) == records[name]
             assert b"Where to?" not in named[name].read_bytes() and alone.search("Where") == []
-            with pytest.raises(ErasedError, match=str(said.value)):
+            with pytest.raises(ErasedError, match=str(caught.value)):
                 alone.session(name).content(page)
             assert "[erased at position" in str([tuple(row) for row in alone.query("PAGES text", session=name)])
     with vmstore.open(named["other"], "r") as alone:
-        assert [one.session for one in alone.sessions()] == [lost] and alone.verify().ok
+        assert [session.session for session in alone.sessions()] == [lost] and alone.verify().ok
         assert alone.query("VERIFY", session=lost)
 
 
@@ -328,7 +336,7 @@ def test_damage_is_not_archived_as_erased(path: Path) -> None:
         (done,) = archive(store, "plan", grace_s=0).sessions
         assert not store.verify(views=False).ok
     with vmstore.open(done.file, "r") as alone:
-        assert [one.kind for one in alone.verify(views=False).problems] == ["cell"]
+        assert [problem.kind for problem in alone.verify(views=False).problems] == ["cell"]
 
 
 def test_an_archive_without_the_record_is_not_merged(path: Path, tmp_path: Path) -> None:
@@ -341,6 +349,6 @@ def test_an_archive_without_the_record_is_not_merged(path: Path, tmp_path: Path)
     with vmstore.open(path) as store:
         unarchive(store, "plan")
         archive(store, "plan", grace_s=0)
-    assert [one.outcome for one in vmstore.merge(tmp_path / "b.vms", named["plan"]).sessions] == ["new"]
+    assert [session.outcome for session in vmstore.merge(tmp_path / "b.vms", named["plan"]).sessions] == ["new"]
     with vmstore.open(tmp_path / "b.vms") as store:
         assert store.verify().ok

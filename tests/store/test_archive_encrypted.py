@@ -54,7 +54,7 @@ def readable(folder: Path) -> list[str]:
 def archived(path: Path, key: Path) -> dict[str, Path]:
     """The archives of all sessions."""
     with vmstore.open(path, key=key) as store:
-        return {one.session: Path(one.file) for one in archive(store, NAMES, grace_s=0).sessions}
+        return {session.session: Path(session.file) for session in archive(store, NAMES, grace_s=0).sessions}
 
 
 def keys(file: Path) -> list[Any]:
@@ -71,14 +71,14 @@ def test_every_answer_stays_and_nothing_is_readable(path: Path, key: Path) -> No
     with vmstore.open(path, key=key) as store:
         before, cells = everything(store), store.admin.log.cells(range(999))
         done = archive(store, NAMES, grace_s=0)
-        assert sum(one.bytes for one in done.sessions) > len(LONG) and not list(path.glob("default/blobs/*/*"))
+        assert sum(session.bytes for session in done.sessions) > len(LONG) and not list(path.glob("default/blobs/*/*"))
         assert (everything(store), store.admin.log.cells(range(999))) == (before, cells) and store.verify().ok
         assert archive(store, NAMES, grace_s=0).sessions == [] and readable(path.parent) == []
         store.admin.compact()
         store.backup(path.parent / "b")
     vmstore.restore(path.parent / "b", path.parent / "r.vms", key=key)
-    for one in (path, path.parent / "r.vms"):
-        with vmstore.open(one, "r", key=key) as store:
+    for case in (path, path.parent / "r.vms"):
+        with vmstore.open(case, "r", key=key) as store:
             assert everything(store) == before and store.verify().ok
     assert vmstore.doctor(path, full=True, key=key).symptoms == [] and readable(path.parent) == []
     with vmstore.open(path, key=key) as store:
@@ -101,9 +101,9 @@ def test_alone_the_store_key_opens_it(path: Path, key: Path, tmp_path: Path) -> 
         vmstore.open(file, "r", key=new_store_key(tmp_path / "other.key"))
     with vmstore.open(tmp_path / "plain.vms") as plain:
         plain.record("s", chat("Hello"), None)
-        told = archive(plain, "s", grace_s=0).sessions[0].file
+        other_file = archive(plain, "s", grace_s=0).sessions[0].file
     with refused("not-encrypted", StoreError):
-        vmstore.open(told, "r", key=key)
+        vmstore.open(other_file, "r", key=key)
 
 
 def test_an_archive_carries_only_keys_of_its_subjects(path: Path, key: Path) -> None:
@@ -112,8 +112,8 @@ def test_an_archive_carries_only_keys_of_its_subjects(path: Path, key: Path) -> 
     files = archived(path, key)
     carried = {name: dict(keys(file)) for name, file in files.items()}
     assert carried["trip"] == carried["other"] and not carried["trip"].keys() & carried["bob"].keys()
-    for held in carried.values():
-        assert held and bytes(16) not in held and held.items() <= there.items()
+    for value in carried.values():
+        assert value and bytes(16) not in value and value.items() <= there.items()
 
 
 def test_a_changed_key_in_a_file_is_named(path: Path, key: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_changed_key_in_a_file_is_named(path: Path, key: Path) -> None:
     db.execute("UPDATE keys SET wrapped = CAST(substr(wrapped, 2) || x'00' AS BLOB)")
     db.close()
     with vmstore.open(path, "r", key=key) as store:
-        assert ["carries a key" in one.what for one in store.verify().problems] == [True]
+        assert ["carries a key" in problem.what for problem in store.verify().problems] == [True]
         assert store.session("bob").context(call=1).messages()
     with refused("other-store-key", StoreError):
         vmstore.open(file, "r", key=key)
@@ -138,8 +138,8 @@ def test_a_cell_taken_from_a_file_is_damage(path: Path, key: Path) -> None:
     with refused("archive-damaged", CorruptError):
         vmstore.open(file, "r", key=key)
     with vmstore.open(path, "r", key=key) as store:
-        told = {one.kind: one.what for one in store.verify(views=False).problems}
-        assert "no erasure is recorded" in told["cell"] and "damaged" in told["archive"]
+        value = {problem.kind: problem.what for problem in store.verify(views=False).problems}
+        assert "no erasure is recorded" in value["cell"] and "damaged" in value["archive"]
 
 
 def test_every_flip_is_named_or_changes_nothing(path: Path, key: Path) -> None:
@@ -174,7 +174,7 @@ def test_another_store_key(path: Path, key: Path, tmp_path: Path) -> None:
     vmstore.rekey(path, key, new)
     keyring.write_bytes(kept)  # as a kill between the archives and the ring leaves it
     with vmstore.open(path, "r", key=key) as store:
-        assert everything(store) == before and {one.kind for one in store.verify().problems} == {"archive"}
+        assert everything(store) == before and {problem.kind for problem in store.verify().problems} == {"archive"}
     vmstore.rekey(path, key, new)
     with vmstore.open(path, "r", key=new) as store:
         assert everything(store) == before and store.verify().ok
@@ -190,22 +190,22 @@ def test_erasing_a_subject_drops_the_key_in_the_files(path: Path, key: Path) -> 
     """Erased, a user's key is in no archive any more, the file it was in is overwritten, and others keep theirs."""
     files = archived(path, key)
     ((_, wrapped),) = keys(files["trip"])
-    held = files["trip"].open("rb")  # the very file of before, whatever has its name
+    actual_file = files["trip"].open("rb")  # the very file of before, whatever has its name
     with vmstore.open(path, key=key) as store:
         vmstore.erase(store, page="p6", in_session="trip")
-        assert store.verify().ok and keys(files["trip"]) and set(held.read()) == {0}
+        assert store.verify().ok and keys(files["trip"]) and set(actual_file.read()) == {0}
         with pytest.raises(ErasedError):
             store.session("trip-b").content("p6")
         vmstore.erase(store, user="anna")
         assert store.verify().ok
-        assert [one.session for one in store.sessions() if not one.session.startswith("erased-")] == ["bob"]
+        assert [session.session for session in store.sessions() if not session.session.startswith("erased-")] == ["bob"]
         assert store.session("bob").context(call=1).messages()[1]["content"] == "4711 bob"
-    held.close()
-    assert [len(keys(files[one])) for one in NAMES] == [0, 0, 0, 1]
+    actual_file.close()
+    assert [len(keys(files[each_name])) for each_name in NAMES] == [0, 0, 0, 1]
     for file in path.rglob("*"):
         assert not file.is_file() or wrapped not in file.read_bytes(), file
-    for one in NAMES:
-        with vmstore.open(files[one], "r", key=key) as alone:
+    for name in NAMES:
+        with vmstore.open(files[name], "r", key=key) as alone:
             assert alone.verify().ok
     assert not list(path.glob("default/archive/.*"))
 
@@ -215,7 +215,11 @@ def test_an_erased_session_goes_on_under_another_key(path: Path, key: Path) -> N
     with vmstore.open(path, key=key) as store:
         archive(store, NAMES, grace_s=0)
         vmstore.erase(store, user="anna")
-        (gone,) = [one.session for one in store.sessions() if one.user is None and one.session.endswith(_uid(store))]
+        (gone,) = [
+            session.session
+            for session in store.sessions()
+            if session.user is None and session.session.endswith(_uid(store))
+        ]
         for _ in range(2):
             unarchive(store, gone)
             assert archive(store, gone, grace_s=0).sessions and store.verify().ok
@@ -252,9 +256,9 @@ def test_an_archive_is_merged_with_its_key(path: Path, key: Path, tmp_path: Path
     files = archived(path, key)
     with vmstore.open(tmp_path / "home" / "b.vms", key=key) as store:
         store.record("mine", chat("Hello"), None)
-    assert [one.outcome for one in vmstore.merge(tmp_path / "home" / "b.vms", files["bob"], key=key).sessions] == [
-        "new"
-    ]
+    assert [
+        session.outcome for session in vmstore.merge(tmp_path / "home" / "b.vms", files["bob"], key=key).sessions
+    ] == ["new"]
     with vmstore.open(tmp_path / "home" / "b.vms", key=key) as store:
         assert store.verify().ok and "4711 bob" in str(store.session("bob").context().messages())
     assert readable(tmp_path / "home") == []

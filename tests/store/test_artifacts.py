@@ -91,11 +91,11 @@ def test_a_changed_file_is_noticed_and_takes_the_place_of_the_earlier(store: Sto
     """A check says changed and both digests; taken in again it is the artifact of the path, the past has its own."""
     live = asking(store)
     first = live.work.artifacts.add("out/report.md", root=root, task="review")
-    assert [one.state for one in live.work.artifacts.check(root)] == ["same"]
+    assert [item.state for item in live.work.artifacts.check(root)] == ["same"]
     position = live.info().position
     (root / "out" / "report.md").write_text("The vendor is Bolt.")
-    (found,) = live.work.artifacts.check(root)
-    assert (found.state, found.sha256) == ("changed", first.sha256) != ("same", found.sha256_now)
+    (actual,) = live.work.artifacts.check(root)
+    assert (actual.state, actual.sha256) == ("changed", first.sha256) != ("same", actual.sha256_now)
     second = live.work.artifacts.add("out/report.md", root=root)
     assert live.work.artifacts.all() == [second] and second.task == first.task
     assert live.work.artifacts.all(position=position) == [first]
@@ -109,8 +109,8 @@ def test_a_file_that_is_gone_is_said_to_be_gone(store: Store, root: Path) -> Non
     live = asking(store)
     file = live.work.artifacts.add("out/report.md", root=root)
     (root / "out" / "report.md").unlink()
-    (found,) = live.work.artifacts.check(root)
-    assert found.state == "gone" and "out/report.md" in (found.why or "")
+    (actual,) = live.work.artifacts.check(root)
+    assert actual.state == "gone" and "out/report.md" in (actual.why or "")
     assert live.content(file.page) == TEXT.encode()
 
 
@@ -334,7 +334,7 @@ def test_an_erased_file_is_gone_with_path_and_digest(store: Store, root: Path) -
     file = live.work.artifacts.add("out/report.md", root=root)
     live.work.artifacts.approve(file.page, who="Ann")
     store.trust.erase(page=f"s1/{file.page}")
-    assert [one for one in live.work.artifacts.all() if one.path or one.sha256] == []
+    assert [file for file in live.work.artifacts.all() if file.path or file.sha256] == []
     with refused("no-artifact", UnknownError):
         live.work.artifacts.get("out/report.md")
     with refused("erased", ErasedError):
@@ -349,7 +349,7 @@ def test_a_masking_session_keeps_no_secret_and_no_digest_of_one(store: Store, ro
     (root / "keys.txt").write_text(f"The key is {SECRET}.")
     file = live.work.artifacts.add("keys.txt", root=root)
     assert file.sha256 is None and SECRET.encode() not in live.content(file.page)
-    assert [one.state for one in live.work.artifacts.check(root)] == ["masked"]
+    assert [item.state for item in live.work.artifacts.check(root)] == ["masked"]
     assert live.work.artifacts.add("out/report.md", root=root).sha256 is not None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.words import LONG, NOTE, lines, request, said, system, user
+from tests.capture.words import LONG, NOTE, lines, model_text, request, system, user
 from tests.inner import inner_batch
 from tests.refusals import refused
 from tests.store.kept import told_in_memory
@@ -54,7 +54,7 @@ def test_content_of_every_version_stays(session: Session) -> None:
     """Each version's bytes are there as of when they held."""
     with memory_store() as store:
         for n in range(5):
-            store.record("s", request([system(f"You are at version {n}."), user("q"), said("a")]))
+            store.record("s", request([system(f"You are at version {n}."), user("q"), model_text("a")]))
         session = store.session("s")
         page = session.pages()[0].page
         assert [session.content(page, call=n + 1) for n in range(5)] == [
@@ -106,19 +106,19 @@ def test_a_history_ends_where_it_is_asked_of(session: Session) -> None:
 
 def test_a_return_is_another_stay() -> None:
     """A page that left and came back entered twice."""
-    talk = [user("a"), said("b"), user("c")]
+    talk = [user("a"), model_text("b"), user("c")]
     with memory_store() as store:
         for items in (talk, talk[2:], talk, talk):
             store.record("s", request(items))
         session = store.session("s")
-        told = [(event.event, event.call) for event in session.lineage.history(session.pages()[1].page)]
-        assert told == [("create", 0), ("enter", 1), ("leave", 2), ("enter", 3)]
+        rows = [(event.event, event.call) for event in session.lineage.history(session.pages()[1].page)]
+        assert rows == [("create", 0), ("enter", 1), ("leave", 2), ("enter", 3)]
 
 
 def test_what_replaces_a_page_is_in_its_history() -> None:
     """A history tells what superseded or contradicted the page and when that ended, in forks too, and no other link."""
     with memory_store() as store:
-        store.record("s", request([user("Oslo"), said("Bergen"), user("Oslo, not Bergen")]))
+        store.record("s", request([user("Oslo"), model_text("Bergen"), user("Oslo, not Bergen")]))
         first, other, last = (int(page.page[1:]) for page in store.session("s").pages())
         fork = store.session("s").fork("f", call=1)
         for session in (store.session("s"), fork):
@@ -161,11 +161,12 @@ def chain(tmp_path: Path) -> Iterator[Session]:
         yield store.session("chain")
 
 
-def walked(session: Session, start: str, **told: object) -> set[tuple[int, str, str, str]]:
+def walked(session: Session, start: str, **more: object) -> set[tuple[int, str, str, str]]:
     """The links met on a walk, by depth, with the pages' own names."""
     name = {page.page: page.hint or page.page for page in session.pages()}
-    found = session.lineage.descendants if told.pop("down", False) else session.lineage.ancestors
-    return {(r.depth, name[r.source], r.kind, name[r.target]) for r in found(start, **told)}  # type: ignore[arg-type]
+    descendants = session.lineage.descendants if more.pop("down", False) else session.lineage.ancestors
+    links = descendants(start, **more)  # type: ignore[arg-type]
+    return {(link.depth, name[link.source], link.kind, name[link.target]) for link in links}
 
 
 def test_sources_are_walked_to_their_end(chain: Session) -> None:
@@ -268,8 +269,8 @@ def test_a_diff_takes_any_moments(session: Session) -> None:
 def test_a_moved_page_is_told_alike_by_all() -> None:
     """A page in another place alone is one that moved: to a diff, to MOVES, to its history and its residencies."""
     with memory_store() as store:
-        store.record("s", request([said("a"), said("b"), said("c")]))
-        store.record("s", request([said("c"), said("a"), said("b")]))
+        store.record("s", request([model_text("a"), model_text("b"), model_text("c")]))
+        store.record("s", request([model_text("c"), model_text("a"), model_text("b")]))
         diff = store.session("s").diff(Call(1), Call(2))
         (moved,) = diff.changes
         assert (diff.unchanged, moved.change, moved.text) == (2, "moved", "c")
@@ -279,8 +280,8 @@ def test_a_moved_page_is_told_alike_by_all() -> None:
         history = [row["event"] for row in store.query(f"HISTORY OF {moved.page}").to_dicts()]
         assert history == ["create", "enter", "shown"]
         assert len(list(store.query(f"RESIDENCIES OF {moved.page}"))) == 2
-        told = store.query("DIFF CONTEXT CALL 1 TO CALL 2").to_dicts()
-        assert [(row["page"], row["change"]) for row in told] == [(moved.page, "moved")]
+        other_rows = store.query("DIFF CONTEXT CALL 1 TO CALL 2").to_dicts()
+        assert [(row["page"], row["change"]) for row in other_rows] == [(moved.page, "moved")]
 
 
 def test_a_page_at_another_level_differs_whatever_its_bytes() -> None:
@@ -297,8 +298,8 @@ def test_a_page_at_another_level_differs_whatever_its_bytes() -> None:
                 totals = batch.head.foresee(came, ())
                 batch.add(Pack(batch.head.call + 1, Fidelity.RECORDED, *totals, came, ()))
         for calls, change, levels in (((1, 2), "compressed", (0, 1)), ((2, 3), "changed", (1, 0))):
-            (found,) = session.diff(*map(Call, calls)).changes
-            assert (found.change, found.level_before, found.level_after) == (change, *levels)
+            (actual_change,) = session.diff(*map(Call, calls)).changes
+            assert (actual_change.change, actual_change.level_before, actual_change.level_after) == (change, *levels)
             moves = store.query("MOVES level_before, level_after WHERE call = $call", params={"call": calls[1]})
             assert list(moves) == [levels]
 
@@ -306,11 +307,11 @@ def test_a_page_at_another_level_differs_whatever_its_bytes() -> None:
 def test_answers_are_plain_values(session: Session) -> None:
     """Every answer becomes dicts and lists, pages in the shape the command prints."""
     context = session.context(call=3)
-    told = context.to_dict(messages=True, render=True)
-    assert list(told)[:5] == ["basis", "fidelity", "tokens", "tokens_reported", "pages"]
+    fields = context.to_dict(messages=True, render=True)
+    assert list(fields)[:5] == ["basis", "fidelity", "tokens", "tokens_reported", "pages"]
     keys = ["order", "page", "message", "role", "type", "level", "tokens", "pinned", "since_turn", "since_call"]
-    assert list(told["pages"][0]) == keys
-    assert [page["order"] for page in told["pages"]] == [1, 2, 3, 4, 5, 6]
-    assert told["messages"] == session.wire.request(call=3)["messages"]
+    assert list(fields["pages"][0]) == keys
+    assert [page["order"] for page in fields["pages"]] == [1, 2, 3, 4, 5, 6]
+    assert fields["messages"] == session.wire.request(call=3)["messages"]
     assert to_json(session.info())["session"] == "s"
     assert to_json(session.pages())[0]["role"] == "system"

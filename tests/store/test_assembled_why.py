@@ -16,7 +16,7 @@ from vmstore.store.recall.assembly.results import PartChoice
 QUESTION = "Which Postgres partitions for the red archive?"
 
 
-def said(turn: int) -> tuple[str, str]:
+def exchange(turn: int) -> tuple[str, str]:
     """A turn about one of the archives, a third of them red."""
     colour = "blue" if turn % 3 else "red"
     asked = f"We take Postgres {turn} for archive {turn}, its partitions and the {colour} carriage."
@@ -28,7 +28,7 @@ def recorded(store: vmstore.Store, turns: int = 40) -> vmstore.Session:
     session = store.session("trip", create=True)
     messages: list[dict[str, str]] = []
     for turn in range(turns):
-        asked, answered = said(turn)
+        asked, answered = exchange(turn)
         messages.append({"role": "user", "content": asked})
         reply = {"role": "assistant", "content": answered}
         session.record({"model": "m-1", "messages": list(messages)}, {"choices": [{"message": reply}]}, at_us=NOW - DAY)
@@ -40,7 +40,7 @@ def live(store: vmstore.Store, turns: int = 40) -> vmstore.Live:
     """The same in a session that manages its memory."""
     session = store.live_session("trip", l0_tokens_max=50_000)
     for turn in range(turns):
-        asked, answered = said(turn)
+        asked, answered = exchange(turn)
         session.user(asked)
         session.pack()
         session.assistant(answered)
@@ -49,7 +49,7 @@ def live(store: vmstore.Store, turns: int = 40) -> vmstore.Live:
 
 def lost(prompt: vmstore.AssembledPrompt) -> PartChoice:
     """The choice of what was recalled, which had losers."""
-    (choice,) = [one for one in prompt.contests if one.part == "recalled"]
+    (choice,) = [contest for contest in prompt.contests if contest.part == "recalled"]
     assert choice.losers, "more was said than fits"
     return choice
 
@@ -66,10 +66,10 @@ def test_why_tells_what_was_chosen_and_who_lost(made: Any) -> None:
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))
     prompt = made(store).memory.assemble(QUESTION, tokens=900)
     choice = lost(prompt)
-    shown = next(one for one in prompt.chosen if one.part == "recalled").pages[0]
+    shown = next(item for item in prompt.chosen if item.part == "recalled").pages[0]
     (row,) = searches(store, shown, "IN SESSION trip")
     assert row["contest"]["shown"] and row["contest"]["part"] == "recalled"
-    assert [one["page"] for one in row["contest"]["losers"]] == [page for page, _ in choice.losers]
+    assert [loser["page"] for loser in row["contest"]["losers"]] == [page for page, _ in choice.losers]
     assert row["contest"]["candidates"] == choice.candidates and row["contest"]["budget"] == 900
     for page, score in choice.losers:
         (row,) = searches(store, page, "IN SESSION trip")
@@ -85,8 +85,8 @@ def test_a_prompt_of_a_recorded_session_is_logged() -> None:
     prompt = session.memory.assemble(QUESTION, tokens=900)
     rows = store.query("RECALLS").to_dicts()
     assert {(row["recaller"], row["query"]) for row in rows} == {("assemble", QUESTION)}
-    told = [page for one in prompt.chosen if one.part == "recalled" for page in one.pages]
-    assert {row["page"] for row in rows} == set(told)
+    pages = [page for candidate in prompt.chosen if candidate.part == "recalled" for page in candidate.pages]
+    assert {row["page"] for row in rows} == set(pages)
 
 
 def test_other_questions_to_a_recorded_session_stay_unlogged() -> None:

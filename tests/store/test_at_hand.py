@@ -19,7 +19,7 @@ from vmstore.store.store import memory_store
 PLAIN = b'{"role":"user","content":{"\\u0000t":0}}'
 
 
-def told(session: Session, rounds: int) -> list[tuple[int, int]]:
+def write_rounds(session: Session, rounds: int) -> list[tuple[int, int]]:
     """Message by message, a commit each: a page in the commit after, its update in the next, and a pack of it."""
     made, ends = [], len(session.calls())
     for nth in range(rounds):
@@ -43,7 +43,7 @@ def test_commits_by_hand_fold_no_view(monkeypatch: pytest.MonkeyPatch) -> None:
         follow = store._ns.engine.follow
         monkeypatch.setattr(store._ns.engine, "follow", lambda: folded.append(1) or follow())
         before = store._ns.log.ordinal
-        told(session, 20)
+        write_rounds(session, 20)
         assert store._ns.log.ordinal == before + 80 and len(folded) < 3
         assert len(session.context().shown) == 20
         assert store.verify().ok
@@ -54,9 +54,9 @@ def test_pages_that_the_views_hold_are_looked_up_as_they_stand(monkeypatch: pyte
     monkeypatch.setattr(gate, "NEAR_MAX", 1)
     with memory_store() as store:
         session = store.session("t", create=True)
-        told(session, 8)
+        write_rounds(session, 8)
         stands = store._ns.engine.follow()
-        told(session, 2)
+        write_rounds(session, 2)
         assert store._ns.projection.ordinal == stands
         assert len(session.context().shown) == 10 and store.verify().ok
 
@@ -78,7 +78,7 @@ def test_what_lies_before_what_is_at_hand_is_looked_up(kept: int, monkeypatch: p
     with memory_store() as store:
         session = store.session("t", create=True)
         for _ in range(4):
-            made = told(session, 3)
+            made = write_rounds(session, 3)
             session.info()  # the views follow, and the head settles
             head = store._ns.engine.head(session._key)
             for message, page in made:
@@ -106,7 +106,7 @@ def test_what_was_erased_is_not_remembered_as_looked_at(tmp_path: Path) -> None:
     """After an erasure the gate remembers nothing of the cells that batches by hand looked at."""
     with vmstore.open(tmp_path / "a.vms") as store:
         session = store.session("t", create=True)
-        ((_, page), *_) = told(session, 2)
+        ((_, page), *_) = write_rounds(session, 2)
         engine = store._ns.engine
         assert engine.known.looked.holes and engine.known.looked.fit
         vmstore.erase(store, page=page_name(page), in_session="t")

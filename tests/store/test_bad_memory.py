@@ -16,11 +16,11 @@ DAY = 86_400_000_000
 NOW = 20_000 * DAY
 
 
-def talk(said: list[tuple[str, str]], **settings: Any) -> vmstore.Live:
+def talk(rows: list[tuple[str, str]], **settings: Any) -> vmstore.Live:
     """A live session in which some turns were said and answered."""
     store = vmstore.memory_store(clock=ManualClock(NOW, 1_000))
     live = store.live_session("talk", l0_tokens_max=8_000, **settings)
-    for asked, answered in said:
+    for asked, answered in rows:
         live.user(asked)
         live.pack()
         live.assistant(answered)
@@ -60,13 +60,13 @@ def test_hundreds_of_tags_leave_the_hint_its_size() -> None:
 
 def test_topics_that_alternate_each_turn_make_segments_of_whole_turns() -> None:
     """Where each turn is about something else than the last, every turn is in one segment, in order, none twice."""
-    said = [
+    rows = [
         ("What does the garden fence cost, and the fence primer?", "The garden fence costs 100 EUR."),
         ("When is the piano lesson, and who gives the lesson?", "The piano lesson is on Friday."),
     ] * 4
-    live = talk(said, tags="keyword", compaction=True)
+    live = talk(rows, tags="keyword", compaction=True)
     segments = live.memory.segments.all()
-    turns = [turn for one in segments for turn in range(one.first_turn, one.last_turn + 1)]
+    turns = [turn for segment in segments for turn in range(segment.first_turn, segment.last_turn + 1)]
     assert turns == list(range(1, 9)) and len(segments) > 1
 
 
@@ -109,9 +109,9 @@ def test_dates_that_contradict_each_other() -> None:
 
 def test_session_dates_that_go_backwards_still_end_segments() -> None:
     """A message under an earlier date than the last begins another segment, and the session goes on."""
-    said = [
+    rows = [
         ("[Session from 2026/03/17] What does the garden fence cost?", "100 EUR."),
         ("[Session from 2025/01/02] What does the garden fence cost?", "90 EUR."),
     ]
-    live = talk(said, tags="keyword", compaction=True)
+    live = talk(rows, tags="keyword", compaction=True)
     assert [segment.first_turn for segment in live.memory.segments.all()] == [1, 2]

@@ -26,10 +26,10 @@ def store() -> Store:
 def session(store: Store, tmp_path: Path) -> Live:
     """A session with a task: a decision with its source, an open question, a file that waits for approval."""
     live = store.live_session("s1", user="ann", l0_tokens_max=8_000, artifacts="ask")
-    (said,) = live.user("Acme asks for 7 percent, says ann@example.org.")
+    (value,) = live.user("Acme asks for 7 percent, says ann@example.org.")
     live.work.plans.create("offers", goals=["a vendor"], steps=["read", "choose"])
     live.work.plans.done("offers", "read")
-    live.work.plans.decide("offers", "Acme it is.", sources=[said])
+    live.work.plans.decide("offers", "Acme it is.", sources=[value])
     live.work.atoms.add("question", "Is 7 percent usual?", task="offers")
     (tmp_path / "acme.md").write_text("Seven percent.")
     live.work.artifacts.add("acme.md", root=tmp_path, task="offers")

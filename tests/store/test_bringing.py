@@ -20,8 +20,8 @@ def lessons(path: Path, *who: str) -> vmstore.Store:
     request = {"model": "m-1", "messages": [{"role": "user", "content": "Pin the plan first."}]}
     keeper.record("pins", request, answer("Noted."))
     keeper.session("pins").annotate("p4", importance=0.8, tags=["how"])
-    for one in who:
-        vmstore.share(keeper, one)
+    for item in who:
+        vmstore.share(keeper, item)
     return keeper
 
 
@@ -46,15 +46,15 @@ def test_a_copy_outlives_its_region(store_path: Path) -> None:
         live = home.live_session("live", l0_tokens_max=4_000)
         live.user("How do we begin?")
         live.pack()
-        found = live.page_fault(LESSON, by_model=True)
-        assert found.granted and found.content == b"Pin the plan first."
+        actual_answer = live.page_fault(LESSON, by_model=True)
+        assert actual_answer.granted and actual_answer.content == b"Pin the plan first."
         live.pack()
         vmstore.revoke(keeper, "session:team-a/live")
         keeper.close()
         for file in sorted((store_path / "lessons").rglob("*"), reverse=True):
             file.rmdir() if file.is_dir() else file.unlink()
         (store_path / "lessons").rmdir()
-        assert "lessons:pins:p4.v1" in live.pack().pages and live.content(found.page) == b"Pin the plan first."
+        assert "lessons:pins:p4.v1" in live.pack().pages and live.content(actual_answer.page) == b"Pin the plan first."
         assert live.debug.check().ok and home.verify().ok
         assert live.page_fault("vm://lessons/pins/p6").denied_because == "no_page"
 
@@ -83,13 +83,13 @@ def test_what_may_not_be_read_cannot_be_brought(store_path: Path) -> None:
             home.live_session(name, l0_tokens_max=4_000, user=user).user("Hello.")
         assert home.session("anns").page_fault(LESSON).granted  # type: ignore[attr-defined]
         bobs = home.session("bobs")
-        told = []
+        texts = []
         for address in (LESSON, LESSON.replace("lessons", "nothing")):
             with pytest.raises(UnknownError) as refused:
                 vmstore.bring(bobs, address)
-            told.append(str(refused.value).replace("lessons", "nothing"))
-            found = bobs.page_fault(address)  # type: ignore[attr-defined]
-            assert (found.denied_because, found.content) == ("no_page", b"")
-        assert told[0] == told[1]
+            texts.append(str(refused.value).replace("lessons", "nothing"))
+            actual_answer = bobs.page_fault(address)  # type: ignore[attr-defined]
+            assert (actual_answer.denied_because, actual_answer.content) == ("no_page", b"")
+        assert texts[0] == texts[1]
         with refusals.refused("not-an-address", InputError):
             vmstore.bring(bobs, "p4")

@@ -55,15 +55,15 @@ def store_of() -> Store:
     return store
 
 
-def pack(batch: Batch, entered: Any = (), left: Any = (), **told: Any) -> Pack:
+def pack(batch: Batch, entered: Any = (), left: Any = (), **fields: Any) -> Pack:
     """A call that nobody sent, with the totals the fold finds."""
     totals = batch.head.copy().enter(entered, left)
-    return Pack(batch.head.call + 1, 1, *totals, tuple(entered), tuple(left), **told)
+    return Pack(batch.head.call + 1, 1, *totals, tuple(entered), tuple(left), **fields)
 
 
-def create(batch: Batch, content: bytes, message: int = 0, part: int = 0, modality: int = 0, **told: Any) -> Create:
+def create(batch: Batch, content: bytes, message: int = 0, part: int = 0, modality: int = 0, **fields: Any) -> Create:
     """A page of a content, as large as it is."""
-    return Create(3, modality, 1, message, part, batch.cell(content), len(content), 1, **told)
+    return Create(3, modality, 1, message, part, batch.cell(content), len(content), 1, **fields)
 
 
 Write = Callable[[Batch], Any]
@@ -243,11 +243,11 @@ def test_a_number_that_others_cannot_read_is_refused(digits: int, tmp_path: Path
         f"try:\n    store.record('t', {{'model': 'm', 'messages': [], 'seed': 10**{digits}}})\n"
         "except vmstore.InputError as error:\n    print(error)\n"
     )
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-X", "int_max_str_digits=0", "-c", code, str(tmp_path / "a.vms")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "over 4,300 digits" in told.stdout
+    assert "over 4,300 digits" in done.stdout
     with vmstore.open(tmp_path / "a.vms") as store:
         assert [info.session for info in store.sessions()] == ["s"]
         assert store.session("s").wire.request(call=1)["seed"] == 10**4000

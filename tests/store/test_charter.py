@@ -28,11 +28,11 @@ def shared(name: str, verbs: int = Verb.READ) -> Callable[[Batch], None]:
     return write
 
 
-def told(store: vmstore.Store) -> list[tuple[str, str | None]]:
+def charter_entries(store: vmstore.Store) -> list[tuple[str, str | None]]:
     """The kinds in the charter and whom they name."""
     return [
-        (one.mutation.kind, one.text(one.mutation.principal) if isinstance(one.mutation, Share) else None)
-        for one in system_session.entries(store._ns)
+        (entry.mutation.kind, entry.text(entry.mutation.principal) if isinstance(entry.mutation, Share) else None)
+        for entry in system_session.entries(store._ns)
     ]
 
 
@@ -40,17 +40,17 @@ def test_it_is_opened_when_first_needed(store_path: Path) -> None:
     """There is none before something is logged, asking makes none, and all that is logged is folded in order."""
     with vmstore.open(store_path) as store:
         store.record("s", chat("hello"), None)
-        assert told(store) == [] and len(store.sessions(hidden=True)) == 1
+        assert charter_entries(store) == [] and len(store.sessions(hidden=True)) == 1
         assert system_session.append(store._ns, shared("ann")) == 2
         system_session.append(store._ns, shared("bob"))
         system_session.append(store._ns, lambda batch: batch.add(Revoke(2, Verb.READ)))
         system_session.append(store._ns, shared("ann"))
-        assert told(store) == [("share", "ann"), ("share", "bob"), ("revoke", None), ("share", "ann")]
+        assert charter_entries(store) == [("share", "ann"), ("share", "bob"), ("revoke", None), ("share", "ann")]
         last = list(system_session.entries(store._ns))[-1]
-        assert [one.position for one in system_session.entries(store._ns, last.ordinal - 1)] == [5]
+        assert [entry.position for entry in system_session.entries(store._ns, last.ordinal - 1)] == [5]
         assert store.verify().ok
     with vmstore.open(store_path, "r") as store:
-        assert len(told(store)) == 4
+        assert len(charter_entries(store)) == 4
 
 
 def test_it_is_hidden_and_can_be_named(store_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_it_is_hidden_and_can_be_named(store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         system_session.append(store._ns, shared("ann"))
         store.record("s", chat("hello"), None)
-        assert [one.session for one in store.sessions()] == ["s"]
-        assert [one.session for one in store.sessions(hidden=True)] == ["s", "vmstore"]
+        assert [session.session for session in store.sessions()] == ["s"]
+        assert [session.session for session in store.sessions(hidden=True)] == ["s", "vmstore"]
         assert list(store.query("SESSIONS session")) == [("s",)]
         assert store.session("vmstore").info().mutations == 2
         kinds = list(store.query("MUTATIONS kind IN SESSION vmstore"))
@@ -110,7 +110,7 @@ def test_its_name_is_kept(store_path: Path) -> None:
         ):
             with refused("name_is_free"):
                 attempt()
-        assert [one.session for one in store.import_file(source).sessions] == ["vmstore-2"]
+        assert [session.session for session in store.import_file(source).sessions] == ["vmstore-2"]
 
 
 def test_a_session_that_had_its_name_keeps_it(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,21 +122,21 @@ def test_a_session_that_had_its_name_keeps_it(store_path: Path, monkeypatch: pyt
     with vmstore.open(store_path) as store:
         system_session.append(store._ns, shared("ann"))
         store.record("vmstore", chat("hello"), answer("hi"))
-        assert [(one.session, one.calls) for one in store.sessions()] == [("vmstore", 2)]
+        assert [(session.session, session.calls) for session in store.sessions()] == [("vmstore", 2)]
         assert store.session("vmstore-2").info().mutations == 2
-        assert told(store) == [("share", "ann")] and store.verify().ok
+        assert charter_entries(store) == [("share", "ann")] and store.verify().ok
 
 
 def test_two_handles_open_one(store_path: Path) -> None:
     """Of two that need it at the same time one opens it, and the other goes on in it."""
-    with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
-        late = one._ns.engine.begin(NewSession("vmstore", hidden=2), 0)
+    with vmstore.open(store_path) as file, vmstore.open(store_path) as other:
+        late = file._ns.engine.begin(NewSession("vmstore", hidden=2), 0)
         system_session.append(other._ns, shared("ann"))
         with pytest.raises(ConflictError):
             late.commit(0)
-        system_session.append(one._ns, shared("bob"))
-        assert told(one) == told(other) == [("share", "ann"), ("share", "bob")]
-        assert len(one.sessions(hidden=True)) == 1
+        system_session.append(file._ns, shared("bob"))
+        assert charter_entries(file) == charter_entries(other) == [("share", "ann"), ("share", "bob")]
+        assert len(file.sessions(hidden=True)) == 1
 
 
 def test_no_bundle_brings_one(store_path: Path) -> None:

@@ -27,7 +27,7 @@ PAGES = 300
 def many() -> Store:
     """Two sessions of 300 pages each, of which a few are claims, weighed, tagged or in the context."""
     pen = Pen()
-    one = pen.session
+    session = pen.session
     for user in ("ada", "bob"):
         pen.session = _session(pen, user)
         batch = pen.engine.batch(pen.session)
@@ -40,7 +40,7 @@ def many() -> Store:
         batch.commit(0)
         pen.pack(*pages[:5])
         pen.pack(*pages[3:8])
-    assert one
+    assert session
     return store_over(pen.engine)
 
 
@@ -97,9 +97,9 @@ def test_a_choice_does_not_look_at_every_page(many: Store, ask: Ask) -> None:
 
 def test_sessions_are_found_by_user(many: Store) -> None:
     """The sessions of a user come by the index of users, and the pages of no other are looked at."""
-    told = plans(many, lambda store: store.pages(user="ada", type="claim"))
-    assert any("sessions_user (user=?)" in plan for plan in told)
-    assert not any("SCAN sessions" in plan for plan in told)
+    other_plans = plans(many, lambda store: store.pages(user="ada", type="claim"))
+    assert any("sessions_user (user=?)" in plan for plan in other_plans)
+    assert not any("SCAN sessions" in plan for plan in other_plans)
 
 
 def test_a_scan_would_be_noticed(many: Store) -> None:
@@ -130,8 +130,8 @@ ASKED_OF: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("told", ASKED_OF.values(), ids=ASKED_OF.keys())
-def test_the_past_costs_what_the_head_does(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("fields", ASKED_OF.values(), ids=ASKED_OF.keys())
+def test_the_past_costs_what_the_head_does(fields: dict[str, Any]) -> None:
     """Of a session whose pages are annotated and packed again and again, any moment is answered by at most three
     times the steps the head takes.
     """
@@ -147,10 +147,10 @@ def test_the_past_costs_what_the_head_does(told: dict[str, Any]) -> None:
     store = store_over(pen.engine)
     session = store.session("s")
     end = session.info().position
-    head = steps(store, lambda _: session.pages(**told))
+    head = steps(store, lambda _: session.pages(**fields))
     assert head > 50
     for position in range(end // 10, end, end // 10):
-        assert steps(store, lambda _, at=position: session.pages(position=at, **told)) <= 3 * head
+        assert steps(store, lambda _, at=position: session.pages(position=at, **fields)) <= 3 * head
 
 
 def test_only_what_is_answered_is_described(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,15 +194,15 @@ def test_since_is_after() -> None:
     pen.pack(a, b, c)
     session = store_over(pen.engine).session("s")
 
-    def found(**told: Any) -> list[int]:
-        return [page.position for page in session.pages(**told)]
+    def positions_of(**fields: Any) -> list[int]:
+        return [page.position for page in session.pages(**fields)]
 
-    assert found(created_since=Position(a)) == [b, c]
-    assert found(created_since=Call(1)) == [c]
-    assert found(entered_since=Call(1)) == [b, c]
-    assert found(entered_since=Call(1), call=2) == [b]
-    assert found(entered_since=Position(second)) == [c]
-    assert found(created_since=Time(0)) == []
+    assert positions_of(created_since=Position(a)) == [b, c]
+    assert positions_of(created_since=Call(1)) == [c]
+    assert positions_of(entered_since=Call(1)) == [b, c]
+    assert positions_of(entered_since=Call(1), call=2) == [b]
+    assert positions_of(entered_since=Position(second)) == [c]
+    assert positions_of(created_since=Time(0)) == []
     with pytest.raises(UnknownError):
         session.pages(created_since=Call(9))
 
@@ -296,7 +296,7 @@ def test_an_access_is_a_call_that_saw_it() -> None:
     pen.pack(a, b)
     pen.pack(b)
     session = store_over(pen.engine).session("s")
-    told = {page.position: (page.access_count, page.last_access_turn) for page in session.pages()}
-    assert told == {a: (2, 2), b: (4, 2)}
+    values = {page.position: (page.access_count, page.last_access_turn) for page in session.pages()}
+    assert values == {a: (2, 2), b: (4, 2)}
     assert [(page.access_count, page.last_access_turn) for page in session.pages(call=2)] == [(1, 1), (2, 1)]
     assert [(page.access_count, page.last_access_turn) for page in session.pages(position=b)] == [(0, None)] * 2

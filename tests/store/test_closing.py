@@ -52,7 +52,7 @@ def test_a_user_who_was_only_granted_something_is_erased(store_path: Path) -> No
     with kept(store_path, "user:ann", "user:bob") as keeper:
         assert plan_erasure(keeper, user="ann").cells == 1
         erase(keeper, user="ann")
-        assert [one.to for one in grants(keeper)] == ["user:", "user:bob"] and keeper.verify().ok
+        assert [grant.to for grant in grants(keeper)] == ["user:", "user:bob"] and keeper.verify().ok
         for user in ("ann", "zoe"):
             with refused("no-user", UnknownError):
                 erase(keeper, user=user)

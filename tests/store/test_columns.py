@@ -84,8 +84,8 @@ def test_much_that_is_new_is_sealed_first(store_path: Path, monkeypatch: pytest.
     assert len(segments(store_path)) == 1
     table = sound(store_path)
     with vmstore.open(store_path) as store:
-        told = store.admin.column_segments()
-        assert (told.ordinal, told.behind, len(told.segments)) == (store.admin.log.ordinal, 0, 1)
+        columns = store.admin.column_segments()
+        assert (columns.ordinal, columns.behind, len(columns.segments)) == (store.admin.log.ordinal, 0, 1)
         assert list(store.admin.page_table().rows()) == table
 
 
@@ -105,8 +105,8 @@ def test_reading_writes_nothing(store_path: Path, monkeypatch: pytest.MonkeyPatc
             assert list(store.admin.page_table().rows()) and sorted(store.admin.page_table().rows()) == sorted(
                 right(store)
             )
-            told = store.admin.column_segments()
-            assert told.behind == store.admin.log.ordinal - told.ordinal > 0
+            columns = store.admin.column_segments()
+            assert columns.behind == store.admin.log.ordinal - columns.ordinal > 0
         assert files(store_path) == before
 
 
@@ -115,17 +115,17 @@ def test_duckdb_reads_the_files(store_path: Path) -> None:
     cut(store_path)
     grow(store_path)
     with vmstore.open(store_path) as store:
-        told = store.admin.column_segments()
-        paths = [f"{one.path}/mutations.parquet" for one in told.segments]
+        columns = store.admin.column_segments()
+        paths = [f"{segment.path}/mutations.parquet" for segment in columns.segments]
         entries = list(store.tail())
         asked = duckdb.connect().execute(
             'SELECT position, "at", kind, page IS NULL FROM read_parquet(?) ORDER BY ordinal, position', [paths]
         )
         rows = asked.fetchall()
         told_of = [(*row[:2], MUTATION_NAMES[row[2]]) for row in rows]
-        assert told_of == [(one.position, one.at, one.kind) for one in entries]
+        assert told_of == [(entry.position, entry.at, entry.kind) for entry in entries]
         paged = {MUTATION_NAMES[kind] for *_, kind, none in rows if not none}
-        assert paged == {"create", "update", "compress", "link"} & {one.kind for one in entries} != set()
+        assert paged == {"create", "update", "compress", "link"} & {entry.kind for entry in entries} != set()
 
 
 def test_relations_have_what_is_new_too(store_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_relations_have_what_is_new_too(store_path: Path) -> None:
             if grown:
                 store.record("new", chat("one"), answer("1"))
             db = store._columns.relations()
-            told = db.execute(
+            rows = db.execute(
                 "SELECT s.name, count(*), count(*) FILTER (m.kind = 40)"
                 " FROM mutations m JOIN sessions s USING (session) GROUP BY ALL ORDER BY min(m.ordinal)"
             ).fetchall()
             db.close()
             want = [(info.session, info.mutations) for info in store.sessions()]
-            assert sorted(row[:2] for row in told) == sorted(want)
-            assert {row[0]: row[2] for row in told}.get("new") == (1 if grown else None)
+            assert sorted(row[:2] for row in rows) == sorted(want)
+            assert {row[0]: row[2] for row in rows}.get("new") == (1 if grown else None)
     empty = vmstore.memory_store()
     assert empty._columns.relations().execute("SELECT count(*) FROM contents").fetchone() == (0,)
 
@@ -174,16 +174,16 @@ def test_compacting_cuts_and_says_so(
         assert (store.admin.compact().segments, store.admin.compact().columns) == (0, 0) and not segments(store_path)
         monkeypatch.setattr(shelf, "TAIL_MAX", 5)
         monkeypatch.setattr(table, "TAIL_MAX", 5)
-        found = store.admin.compact()
-        assert (found.segments, found.columns) == (1, store.admin.log.ordinal)
+        report = store.admin.compact()
+        assert (report.segments, report.columns) == (1, store.admin.log.ordinal)
     grow(store_path)
     assert main(["compact", str(store_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["segments"] == 1 and told["columns"] > found.columns
+    document = json.loads(capsys.readouterr().out)
+    assert document["segments"] == 1 and document["columns"] > report.columns
     assert main(["compact", str(store_path)]) == 0
-    assert f"cut: 1 column segment, up to commit {told['columns']}" in capsys.readouterr().out
+    assert f"cut: 1 column segment, up to commit {document['columns']}" in capsys.readouterr().out
     assert main(["du", str(store_path), "--json"]) == 0
-    parts = {(one["part"], one["what"]) for one in json.loads(capsys.readouterr().out)["files"]}
+    parts = {(file["part"], file["what"]) for file in json.loads(capsys.readouterr().out)["files"]}
     assert {("columns", "mutations"), ("columns", "contents"), ("columns", "residencies"), ("columns", "seal")} <= parts
 
 
@@ -193,12 +193,12 @@ def test_columns_are_rebuilt(store_path: Path, capsys: pytest.CaptureFixture[str
     with vmstore.open(store_path) as store:
         assert "columns" not in store.admin.rebuild() and not segments(store_path)
         assert store.admin.rebuild("columns")["columns"] == store.admin.log.ordinal
-    first = {file: (one / file).read_bytes() for one in segments(store_path) for file in ("seal.json",)}
+    first = {file: (segment / file).read_bytes() for segment in segments(store_path) for file in ("seal.json",)}
     (segment,) = segments(store_path)
     (segment / "contents.parquet").unlink()
     with vmstore.open(store_path) as store:
         assert store.admin.rebuild()["columns"] == store.admin.log.ordinal and store.verify().ok
-    assert first == {file: (one / file).read_bytes() for one in segments(store_path) for file in ("seal.json",)}
+    assert first == {file: (segment / file).read_bytes() for segment in segments(store_path) for file in ("seal.json",)}
     assert main(["rebuild", str(store_path), "--view", "columns"]) == 0
     assert "rebuilt: columns; at commit" in capsys.readouterr().out
     sound(store_path)
@@ -218,7 +218,7 @@ def test_a_backup_has_no_columns(store_path: Path) -> None:
 def problems(path: Path) -> list[tuple[str, str, str]]:
     """What verify finds."""
     with vmstore.open(path) as store:
-        return [(one.kind, one.where, one.what) for one in store.verify().problems]
+        return [(problem.kind, problem.where, problem.what) for problem in store.verify().problems]
 
 
 def test_verify_holds_columns_against_a_fresh_cut(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,14 +237,14 @@ def test_verify_holds_columns_against_the_views(store_path: Path, monkeypatch: p
     cut(store_path)
     right = page_table._Lanes.__init__
 
-    def one_less(lanes: Any, *given: Any) -> None:
-        right(lanes, *given)
+    def one_less(lanes: Any, *arguments: Any) -> None:
+        right(lanes, *arguments)
         lanes.upto -= 3
 
     monkeypatch.setattr(page_table._Lanes, "__init__", one_less)
-    found = problems(store_path)
-    assert {(kind, where) for kind, where, _ in found} == {("columns", "page table")}
-    assert any(what.startswith("session 'plan': the columns tell ") for *_, what in found)
+    actual_problems = problems(store_path)
+    assert {(kind, where) for kind, where, _ in actual_problems} == {("columns", "page table")}
+    assert any(what.startswith("session 'plan': the columns tell ") for *_, what in actual_problems)
 
 
 def test_verify_holds_columns_against_the_chain(store_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

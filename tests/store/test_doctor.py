@@ -50,9 +50,9 @@ def path(made: Path, tmp_path: Path) -> Iterator[Path]:
 def look(path: Path, *, full: bool = False) -> Health:
     """What the doctor says; every file is as it was."""
     before = tree(path.parent)
-    found = doctor(path, clock=NOW, full=full)
+    health = doctor(path, clock=NOW, full=full)
     assert tree(path.parent) == before, "it writes nothing"
-    return found
+    return health
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -202,20 +202,20 @@ PLANTED: list[tuple[Callable[[Path], None], str, str]] = [
 def test_each_symptom_is_found(path: Path, plant: Callable[[Path], None], kind: str, remedy: str) -> None:
     """What is planted is found with its kind and its remedy, and nothing is written by looking."""
     plant(path)
-    found = look(path)
-    told = {(one.kind, remedy.format(path) in one.remedy) for one in found.symptoms}
-    assert not found.ok and (kind, True) in told, found.symptoms
-    assert {name for name, _ in told} <= {kind, "seal", "position"}
+    health = look(path)
+    rows = {(symptom.kind, remedy.format(path) in symptom.remedy) for symptom in health.symptoms}
+    assert not health.ok and (kind, True) in rows, health.symptoms
+    assert {name for name, _ in rows} <= {kind, "seal", "position"}
 
 
 def test_a_healthy_store_needs_nothing(path: Path) -> None:
     """A healthy store has no symptom, quick or full, and its versions, commits and lags are told."""
     for full in (False, True):
-        found = look(path, full=full)
-        assert (found.ok, found.symptoms, found.full) == (True, [], full)
-        (ward,) = found.namespaces
+        health = look(path, full=full)
+        assert (health.ok, health.symptoms, health.full) == (True, [], full)
+        (ward,) = health.namespaces
         assert ward.format == 1 and ward.commits and set(ward.behind.values()) == {0} and ward.held == []
-        assert found.versions["sqlite"] == apsw.sqlite_lib_version() and found.versions["python"]
+        assert health.versions["sqlite"] == apsw.sqlite_lib_version() and health.versions["python"]
 
 
 def test_a_damaged_cell_needs_a_full_look(path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_damaged_cell_needs_a_full_look(path: Path) -> None:
         content[at] ^= 1
     file.write_bytes(bytes(content))
     assert look(path).ok
-    assert {one.kind for one in look(path, full=True).symptoms} == {"archive", "cell"}
+    assert {symptom.kind for symptom in look(path, full=True).symptoms} == {"archive", "cell"}
 
 
 def test_views_far_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +237,8 @@ def test_views_far_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edit(path, "SELECT 1")
     with apsw.Connection(str(views_file(path / "default"))) as db:
         db.execute("UPDATE positions SET ordinal = ordinal - 2 WHERE view = 'lineage'")
-    found = look(path)
-    assert found.ok and found.namespaces[0].behind["lineage"] == 2
+    health = look(path)
+    assert health.ok and health.namespaces[0].behind["lineage"] == 2
     monkeypatch.setattr(checks, "BEHIND_MIN", 2)
     (symptom,) = look(path).symptoms
     assert (symptom.kind, symptom.remedy) == ("behind", f"vmstore info {path}")
@@ -266,7 +266,7 @@ def test_an_extra_that_is_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -
     (path / "default/text").mkdir(exist_ok=True)
     (path / "default/columns").mkdir(exist_ok=True)
     monkeypatch.setattr(room, "versions", lambda: {"duckdb": None, "numpy": None})
-    assert {one.remedy for one in look(path).symptoms} == {
+    assert {symptom.remedy for symptom in look(path).symptoms} == {
         "pip install 'vmstore[columns]'",
         "pip install 'vmstore[search]'",
     }
@@ -289,11 +289,14 @@ def test_who_uses_it_is_told(path: Path) -> None:
         time.sleep(0.01)
     (path / "ready").unlink()
     try:
-        found = look(path)
+        health = look(path)
     finally:
         kill(child)
-    assert {(one.file, one.pid) for one in found.namespaces[0].held} >= {("log.lock", child), ("log.sqlite-shm", child)}
-    assert "wal" not in {one.kind for one in found.symptoms}
+    assert {(file.file, file.pid) for file in health.namespaces[0].held} >= {
+        ("log.lock", child),
+        ("log.sqlite-shm", child),
+    }
+    assert "wal" not in {symptom.kind for symptom in health.symptoms}
 
 
 def test_every_namespace_is_looked_at(path: Path) -> None:
@@ -301,8 +304,8 @@ def test_every_namespace_is_looked_at(path: Path) -> None:
     with vmstore.open(path, namespace="work") as store:
         store.record("job", chat("Go"), answer("Gone."))
     torn(path)
-    found = look(path)
-    assert [ward.namespace for ward in found.namespaces] == ["default", "work"] and not found.ok
+    health = look(path)
+    assert [ward.namespace for ward in health.namespaces] == ["default", "work"] and not health.ok
     assert doctor(path, namespace="work", clock=NOW).ok
 
 

@@ -44,8 +44,8 @@ def test_a_plain_store_is_encrypted_in_place(tmp_path: Path, key: Path) -> None:
         expected = asked(store)
         store.admin.column_segments()
     assert found_in(tmp_path / "a.vms")
-    told = encrypt(tmp_path / "a.vms", key)
-    assert told.subjects == 4 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
+    other_encrypt = encrypt(tmp_path / "a.vms", key)
+    assert other_encrypt.subjects == 4 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
     assert found_in(tmp_path / "a.vms") == set()
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert asked(store)[:-1] == expected[:-1] and store.verify().ok
@@ -149,9 +149,9 @@ def test_encrypting_goes_on_where_it_was_killed(tmp_path: Path, key: Path) -> No
         form = format_of(tmp_path / "a.vms" / "default" / "log.sqlite")
         if form == HALF_ENCRYPTED_FORMAT:
             half += 1
-            for told in (None, key):
+            for case in (None, key):
                 with refused("half-encrypted", StoreError):
-                    vmstore.open(tmp_path / "a.vms", key=told)
+                    vmstore.open(tmp_path / "a.vms", key=case)
         if form != ENCRYPTED_FORMAT:
             encrypt(tmp_path / "a.vms", key)
         assert found_in(tmp_path / "a.vms") == set()
@@ -197,7 +197,7 @@ def test_a_killed_change_of_keys_leaves_the_old_one_or_the_new(
         path = tmp_path / f"{step}.vms"
         shutil.copytree(kept, path)
         ended = not killed(path, key, new, step)
-        fits = [one for one in (key, new) if _opens(path, one)]
+        fits = [case for case in (key, new) if _opens(path, case)]
         assert len(fits) == 1
         opened.append(fits[0])
         if ended:

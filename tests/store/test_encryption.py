@@ -34,10 +34,10 @@ def test_an_encrypted_store_answers_as_a_plain_one(tmp_path: Path, key: Path) ->
     made(tmp_path / "a.vms", key).close()
     for mode in ("rw", "r"):
         with vmstore.open(tmp_path / "a.vms", mode, key=key) as store:
-            told = asked(store)
+            value = asked(store)
             assert store.verify().ok
-            for one, other in zip(told, expected, strict=True):
-                assert _timeless(one) == _timeless(other)
+            for first, other in zip(value, expected, strict=True):
+                assert _timeless(first) == _timeless(other)
 
 
 BYTES = r"""b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*\""""
@@ -156,10 +156,10 @@ class Vendor:
         self.unwrapped += 1
         return self._turned(wrapped)
 
-    def _turned(self, told: bytes) -> bytes:
+    def _turned(self, content: bytes) -> bytes:
         if self.down:
             raise ConnectionError("the service is down")
-        return bytes(one ^ 255 for one in told)
+        return bytes(item ^ 255 for item in content)
 
 
 def test_a_key_service_is_asked(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_key_that_does_not_fit_is_refused_and_nothing_is_written(tmp_path: Pat
     loose.chmod(0o640)
     empty = tmp_path / "empty.key"
     empty.touch(0o600)
-    for told, kind, words in (
+    for item, kind, words in (
         (None, StoreError, "is encrypted; name the file of its key"),
         (other, StoreError, "is not opened by this store key"),
         (tmp_path / "none.key", InputError, "cannot be read .* `vmstore key --new"),
@@ -196,7 +196,7 @@ def test_a_key_that_does_not_fit_is_refused_and_nothing_is_written(tmp_path: Pat
     ):
         for mode in ("r", "rw"):
             with pytest.raises(kind, match=words):
-                vmstore.open(tmp_path / "a.vms", mode, key=told)  # type: ignore[arg-type]
+                vmstore.open(tmp_path / "a.vms", mode, key=item)  # type: ignore[arg-type]
     assert everything(tmp_path / "a.vms") == before
 
 
@@ -240,7 +240,7 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
         assert keyring.drop(keyring.name(b"user\0zoe-user")) and not keyring.drop(keyring.name(b"user\0nobody"))
         assert store.session("other").wire.request(call=1)["messages"][0]["content"] == "zquery"
         verdict = store.verify(views=False)
-        assert {one.what.partition(": ")[2] for one in verdict.problems} == {
+        assert {problem.what.partition(": ")[2] for problem in verdict.problems} == {
             "its bytes were destroyed, and no erasure is recorded"
         }
         with refused("destroyed-unrecorded", CorruptError):
@@ -259,7 +259,7 @@ def test_a_flipped_byte_of_an_encrypted_frame_is_named(tmp_path: Path, key: Path
     db.close()
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         problems = store.verify(views=False).problems
-        assert [one.where for one in problems] == [f"cell {n} of commit 1" for n in range(1, count + 1)]
+        assert [problem.where for problem in problems] == [f"cell {n} of commit 1" for n in range(1, count + 1)]
 
 
 def test_any_byte_of_the_file_of_keys_may_break(tmp_path: Path, key: Path) -> None:
@@ -297,7 +297,7 @@ def test_the_doctor_and_regions_take_the_key(tmp_path: Path, key: Path) -> None:
     assert vmstore.doctor(tmp_path / "a.vms", key=key).ok
     with refused("encrypted", StoreError):
         vmstore.regions(tmp_path / "a.vms")
-    assert [one.region for one in vmstore.regions(tmp_path / "a.vms", key=key)] == ["default"]
+    assert [region.region for region in vmstore.regions(tmp_path / "a.vms", key=key)] == ["default"]
 
 
 def test_no_plain_namespace_is_made_beside_an_encrypted_one(tmp_path: Path, key: Path) -> None:

@@ -24,13 +24,13 @@ def test_an_erased_users_key_goes_too(tmp_path: Path) -> None:
         store.backup(tmp_path / "backup")
         keyring = store.log.vault.keyring  # type: ignore[attr-defined]
         assert keyring.count() == 3
-        found = erase(store, user="zoe-user")
-        assert found.plan.cells and keyring.count() == 1
+        report = erase(store, user="zoe-user")
+        assert report.plan.cells and keyring.count() == 1
         assert store.verify().ok
         assert store.session("other").wire.request(call=1)["messages"][0]["content"] == "zquery"
         assert "zoe-user" not in repr(store.sessions()) and store.search("zanzibar") == []
-    held = everything(tmp_path / "a.vms")
-    assert not any(word in held for word in THEIRS)
+    value = everything(tmp_path / "a.vms")
+    assert not any(word in value for word in THEIRS)
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert store.verify().ok
 
@@ -51,8 +51,8 @@ def test_a_restored_backup_loses_the_key_again(tmp_path: Path) -> None:
         store.backup(tmp_path / "backup")
         erase(store, user="zoe-user")
     shutil.rmtree(tmp_path / "a.vms")
-    found = vmstore.restore(tmp_path / "backup", tmp_path / "a.vms", key=key, agreed=True)
-    assert found.erased
+    report = vmstore.restore(tmp_path / "backup", tmp_path / "a.vms", key=key, agreed=True)
+    assert report.erased
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert store.verify().ok and store.search("zanzibar") == []
         assert store.log.vault.keyring.count() == 1  # type: ignore[attr-defined]

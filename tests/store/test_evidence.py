@@ -57,11 +57,11 @@ def test_what_an_answer_repeats_ranks_with_what_was_new(store: Store) -> None:
     session = store.session("s")
     named = pages(session)
     first, second, *_ = session.lineage.evidence(named["To Kyoto you"])
-    found = {one.page: one for one in (first, second)}
-    assert found.keys() == {named["train KX-120"], named["no train to "]}
-    repeated = found[named["train KX-120"]]
+    fields = {case.page: case for case in (first, second)}
+    assert fields.keys() == {named["train KX-120"], named["no train to "]}
+    repeated = fields[named["train KX-120"]]
     assert not repeated.new and "kx-1204" in repeated.shared and repeated.call == 3 and repeated.role == "tool"
-    assert found[named["no train to "]].new
+    assert fields[named["no train to "]].new
 
 
 def test_evidence_is_never_a_link(store: Store) -> None:
@@ -70,10 +70,10 @@ def test_evidence_is_never_a_link(store: Store) -> None:
     answer = pages(session)["To Kyoto you"]
     assert session.lineage.ancestors(answer) == [] == store.query(f"SOURCES OF {answer}").to_dicts()
     rows = store.query(f"SOURCES OF {answer} VIA evidence LIMIT 2").to_dicts()
-    told = session.lineage.evidence(answer, limit=2)
-    assert [(row["page"], row["new"], row["shared"]) for row in rows] == [(e.page, e.new, e.shared) for e in told]
+    evidence = session.lineage.evidence(answer, limit=2)
+    assert [(row["page"], row["new"], row["shared"]) for row in rows] == [(e.page, e.new, e.shared) for e in evidence]
     why = [row for row in store.query(f"WHY NOT {answer} IN CONTEXT").to_dicts() if row["event"] == "evidence"]
-    assert [row["page"] for row in why][:2] == [one.page for one in told]
+    assert [row["page"] for row in why][:2] == [row.page for row in evidence]
     assert all("no link was logged" in row["reason"] for row in why)
     for mixed in (f"SOURCES OF {answer} VIA derives, evidence", f"DERIVED FROM {answer} VIA evidence"):
         with refused("clause-unused", QueryError):
@@ -97,7 +97,9 @@ def test_evidence_of_a_fork_and_of_what_was_erased(store: Store) -> None:
     child = store.session("s").fork("child", position=session.info().position)
     assert child.lineage.evidence(answer) == session.lineage.evidence(answer)
     store.trust.erase(page=source, in_session="s")
-    assert all("kx-1204" not in one.shared and "KX" not in one.text for one in session.lineage.evidence(answer))
+    assert all(
+        "kx-1204" not in affinity.shared and "KX" not in affinity.text for affinity in session.lineage.evidence(answer)
+    )
 
 
 def test_the_rarest_of_what_both_have_is_told_first() -> None:

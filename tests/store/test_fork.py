@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests import refusals
-from tests.capture.words import answer, kinds, request, said, spelled, user
+from tests.capture.words import answer, kinds, model_text, request, spelled, user
 from tests.store.kept import CALLS, FULL, HEAD, told_at, told_in_memory
 from vmstore.core.asof import Call, Position, Turn
 from vmstore.errors import RefusedError, UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
 
-OTHER = [*FULL, said("Sixty lines."), user("Another question?")]
+OTHER = [*FULL, model_text("Sixty lines."), user("Another question?")]
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def store() -> Iterator[Store]:
 
 def shown(session: Session, *calls: int) -> list[object]:
     """What a session shows of some calls, but for its own name."""
-    found: list[object] = []
+    rows: list[object] = []
     for call in calls:
         context = session.context(call=call)
-        found.append((context.pages, context.root, context.text(), spelled(context.request())))
-    return found
+        rows.append((context.pages, context.root, context.text(), spelled(context.request())))
+    return rows
 
 
 def test_a_fork_is_one_mutation(store: Store) -> None:
@@ -73,11 +73,11 @@ def test_neither_sees_what_the_other_does_later(store: Store) -> None:
     parent = store.session("s")
     fork = parent.fork("f", turn=1)
     before = shown(parent, 1, 2, 3, 4)
-    fork.record(request(OTHER), answer(said("f answers")))
-    parent.record(request([*HEAD, said("s goes on")]), answer(said("s answers")))
+    fork.record(request(OTHER), answer(model_text("f answers")))
+    parent.record(request([*HEAD, model_text("s goes on")]), answer(model_text("s answers")))
     assert shown(parent, 1, 2, 3, 4) == before
     assert fork.wire.request() == request(OTHER)
-    assert parent.wire.request() == request([*HEAD, said("s goes on")])
+    assert parent.wire.request() == request([*HEAD, model_text("s goes on")])
     texts = [b"".join(session.context().contents().values()) for session in (parent, fork)]
     assert b"Another" not in texts[0] and b"s goes on" not in texts[1]
     assert len(fork.pages()) == len(fork.pages(position=fork.info().fork_position)) + 2
@@ -104,13 +104,13 @@ def test_forks_of_forks_reach_all_the_way_back(store: Store) -> None:
     for depth in range(6):
         session = session.fork(f"f{depth}")
         names.append(session.name)
-        session.record(request([*HEAD, *[said(f"depth {n}") for n in range(depth + 1)]]))
+        session.record(request([*HEAD, *[model_text(f"depth {n}") for n in range(depth + 1)]]))
         assert session.calls()[-1].call == 5 + depth
     for depth in range(6):
         fork = store.session(f"f{depth}")
         assert fork.info().parent == names[depth]
         assert shown(fork, 1, 2, 3, 4) == shown(store.session("s"), 1, 2, 3, 4)
-        assert fork.wire.request() == request([*HEAD, *[said(f"depth {n}") for n in range(depth + 1)]])
+        assert fork.wire.request() == request([*HEAD, *[model_text(f"depth {n}") for n in range(depth + 1)]])
         assert len(fork.pages()) == len(store.session("s").pages()) + depth + 1
     assert store.verify().ok
 
@@ -122,8 +122,8 @@ def test_a_fork_may_lie_in_what_its_parent_inherited(store: Store) -> None:
     fork.record(request(OTHER))
     deep = fork.fork("g", call=1)
     assert shown(deep, 1) == shown(parent, 1)
-    deep.record(request([*HEAD, said("third way")]))
-    assert (deep.calls()[-1].call, deep.wire.request()) == (2, request([*HEAD, said("third way")]))
+    deep.record(request([*HEAD, model_text("third way")]))
+    assert (deep.calls()[-1].call, deep.wire.request()) == (2, request([*HEAD, model_text("third way")]))
     assert store.verify().ok
 
 
@@ -192,7 +192,7 @@ def test_forks_outlive_the_views_and_the_handle(store_path: Path) -> None:
     """Reopened and with views folded again, forks give the answers they gave."""
     with told_at(store_path) as store:
         fork = store.session("s").fork("f", call=3)
-        fork.record(request(OTHER), answer(said("x")))
+        fork.record(request(OTHER), answer(model_text("x")))
         fork.fork("g", turn=1).record(request(CALLS[0][0]))
         before = [shown(store.session(name), *range(1, last + 1)) for name, last in (("s", 4), ("f", 4), ("g", 3))]
     for file in (store_path / "default").glob("views-*"):
@@ -200,5 +200,5 @@ def test_forks_outlive_the_views_and_the_handle(store_path: Path) -> None:
     with open_store(store_path) as store:
         after = [shown(store.session(name), *range(1, last + 1)) for name, last in (("s", 4), ("f", 4), ("g", 3))]
         assert after == before
-        assert store.session("f").record(request([*OTHER, said("x"), user("y")])).call == 5
+        assert store.session("f").record(request([*OTHER, model_text("x"), user("y")])).call == 5
         assert store.verify().ok

@@ -70,20 +70,20 @@ def test_a_long_chain_verifies_and_rebuilds(chain: Store) -> None:
 
 def test_forks_are_made_while_their_parent_is_written(store_path: Path) -> None:
     """Forks of a session that another process goes on writing share its past to a call, and nothing after."""
-    said = 30
+    number = 30
     with vmstore.open(store_path) as store:
         store.record("parent", chat("line 0"))
 
     def write() -> None:
         with vmstore.open(store_path) as store:
-            for n in range(1, said):
+            for n in range(1, number):
                 store.record("parent", chat(*lines(n)))
                 time.sleep(0.01)  # a model takes longer
 
     writer = start(write)
     seen: list[int] = [0]
     with vmstore.open(store_path) as store:
-        while seen[-1] < said and len(seen) < 1000:
+        while seen[-1] < number and len(seen) < 1000:
             calls = store.session("parent").info().calls
             n = len(seen)
             child = store.session("parent").fork(f"child {n}", call=calls)
@@ -93,5 +93,5 @@ def test_forks_are_made_while_their_parent_is_written(store_path: Path) -> None:
             seen.append(calls)
         assert joined(writer) == 0
         assert len(set(seen)) > 3, "the parent was written while it was forked"
-        assert store.session("parent").wire.request() == chat(*lines(said - 1))
+        assert store.session("parent").wire.request() == chat(*lines(number - 1))
         assert store.verify().ok

@@ -40,7 +40,7 @@ VERBS = ("read", "write", "grant")
 SOME = st.sets(st.sampled_from(VERBS), min_size=1).map(frozenset)
 
 
-class Given(NamedTuple):
+class ModelGrant(NamedTuple):
     """A grant of the model."""
 
     to: str
@@ -52,42 +52,42 @@ class Model:
     """Grants as a list: the whole of what sharing means."""
 
     def __init__(self) -> None:
-        self.given: list[Given] = []
+        self.given: list[ModelGrant] = []
 
     def may(self, who: set[str]) -> set[str]:
         """What somebody may do."""
-        found = {verb for one in self.given if one.to in who | {"global"} for verb in one.may}
-        return found if "read" in found else set()
+        verbs = {verb for grant in self.given if grant.to in who | {"global"} for verb in grant.may}
+        return verbs if "read" in verbs else set()
 
     def share(self, who: set[str] | None, by: str | None, to: str, may: frozenset[str]) -> type[Exception] | None:
         """Grants; what it is refused with. Nobody stands for the keeper."""
         may |= {"read"}
-        held = None if who is None else self.may(who)
-        if held is not None and not held & {"write", "grant"}:
-            return RefusedError if held else UnknownError
-        if any(one.to == to and one.by == by and may <= one.may for one in self.given):
+        rights = None if who is None else self.may(who)
+        if rights is not None and not rights & {"write", "grant"}:
+            return RefusedError if rights else UnknownError
+        if any(grant.to == to and grant.by == by and may <= grant.may for grant in self.given):
             return None
-        if held is not None and ("grant" not in held or not may <= held):
+        if rights is not None and ("grant" not in rights or not may <= rights):
             return RefusedError
-        self.given.append(Given(to, may, by))
+        self.given.append(ModelGrant(to, may, by))
         return None
 
     def revoke(self, who: set[str] | None, to: str, may: frozenset[str]) -> type[Exception] | None:
         """Takes back; what it is refused with."""
         taken = frozenset(VERBS) if "read" in may else may
-        held = None if who is None else self.may(who)
-        if held is not None and not held & {"write", "grant"}:
-            return RefusedError if held else UnknownError
-        mine = [one for one in self.given if one.to == to and one.may & taken]
+        rights = None if who is None else self.may(who)
+        if rights is not None and not rights & {"write", "grant"}:
+            return RefusedError if rights else UnknownError
+        mine = [grant for grant in self.given if grant.to == to and grant.may & taken]
         if who is not None:
-            own = [one for one in mine if one.by in who]
-            if mine and (not own or "grant" not in (held or ())):
+            own = [item for item in mine if item.by in who]
+            if mine and (not own or "grant" not in (rights or ())):
                 return RefusedError
             mine = own
         if not mine:
             return UnknownError
-        self.given = [one._replace(may=one.may - taken) if one in mine else one for one in self.given]
-        self.given = [one for one in self.given if one.may]
+        self.given = [item._replace(may=item.may - taken) if item in mine else item for item in self.given]
+        self.given = [item for item in self.given if item.may]
         return None
 
 
@@ -103,7 +103,7 @@ class Sharing(RuleBasedStateMachine):
         self.keeper.record("s", chat("a lesson"), answer("learnt"))
         self.homes = {name: vmstore.open(path, namespace=home) for name, (home, _, _) in HANDLES.items()}
         self.model, self.open = Model(), dict[str, vmstore.Store]()
-        self.past: list[tuple[int, list[Given]]] = []
+        self.past: list[tuple[int, list[ModelGrant]]] = []
         self.keeper_shares("sandbox:team-a", frozenset({"grant"}))  # who may grant and not write is rare else
         self.opens("a")
 
@@ -111,9 +111,11 @@ class Sharing(RuleBasedStateMachine):
         """Asks for every past moment, then lets go."""
         if not hasattr(self, "folder"):
             return
-        for position, given in self.past:
-            told = grants(self.keeper, Position(position))
-            assert [Given(one.to, frozenset(one.may), one.by) for one in told] == given
+        for position, arguments in self.past:
+            other_grants = grants(self.keeper, Position(position))
+            assert [
+                ModelGrant(other_grant.to, frozenset(other_grant.may), other_grant.by) for other_grant in other_grants
+            ] == arguments
         assert self.keeper.verify().ok
         for store in (*self.open.values(), *self.homes.values(), self.keeper):
             store.close()
@@ -122,12 +124,14 @@ class Sharing(RuleBasedStateMachine):
     def _same(self, right: type[Exception] | None, act: Callable[[], Any]) -> None:
         try:
             act()
-            found = None
+            text = None
         except (UnknownError, RefusedError) as error:
-            found = type(error)
-        assert found is right
-        told = grants(self.keeper)
-        assert [Given(one.to, frozenset(one.may), one.by) for one in told] == self.model.given
+            text = type(error)
+        assert text is right
+        other_grants = grants(self.keeper)
+        assert [
+            ModelGrant(other_grant.to, frozenset(other_grant.may), other_grant.by) for other_grant in other_grants
+        ] == self.model.given
         if (key := system_session.key_of(self.keeper._ns)) is not None:
             position = self.keeper.admin.views.execute("SELECT position FROM sessions WHERE session = ?", (key,)).get
             self.past.append((position, list(self.model.given)))
@@ -145,15 +149,15 @@ class Sharing(RuleBasedStateMachine):
     @rule(name=st.sampled_from(sorted(HANDLES)))
     def opens(self, name: str) -> None:
         """Somebody opens the region, which takes `read`."""
-        _, told, who = HANDLES[name]
+        _, value, who = HANDLES[name]
         if self.model.may(who):
             if name not in self.open:
-                self.open[name] = self.homes[name].sharing.region(REGION, **told)
+                self.open[name] = self.homes[name].sharing.region(REGION, **value)
             return
         with pytest.raises(UnknownError) as refused:
-            self.homes[name].sharing.region(REGION, **told)
+            self.homes[name].sharing.region(REGION, **value)
         with pytest.raises(UnknownError) as none:
-            self.homes[name].sharing.region("nothing", **told)
+            self.homes[name].sharing.region("nothing", **value)
         assert str(refused.value).replace(REGION, "nothing") == str(none.value)
 
     @rule(name=st.sampled_from(sorted(HANDLES)), to=st.sampled_from(PRINCIPALS), may=SOME, back=st.booleans())
@@ -172,13 +176,13 @@ class Sharing(RuleBasedStateMachine):
         """Somebody reads or writes through a handle that is open."""
         if name not in self.open:
             return
-        region, held = self.open[name], self.model.may(HANDLES[name][2])
-        if not held:
+        region, rights = self.open[name], self.model.may(HANDLES[name][2])
+        if not rights:
             with refused("region_is_shared", UnknownError):
                 region.record("s", chat("more"), None) if write else region.sessions()
         elif not write:
             assert region.session("s").content("p4") == b"Be brief."
-        elif "write" in held:
+        elif "write" in rights:
             region.record("s", chat("a lesson", "learnt", "more"), None)
         else:
             before = region.admin.log.ordinal
@@ -205,8 +209,8 @@ def kept(path: Path, *who: str) -> vmstore.Store:
     """A region with a lesson in it, shared for reading and writing."""
     keeper = vmstore.open(path, namespace=REGION)
     keeper.record("s", chat("a lesson"), answer("learnt"))
-    for one in who:
-        share(keeper, one, "write")
+    for item in who:
+        share(keeper, item, "write")
     return keeper
 
 
@@ -223,8 +227,8 @@ def test_every_door_of_an_open_handle_closes(store_path: Path) -> None:
         # Commands, tabs, the whole store's opening: these open the namespace themselves, as who keeps it does.
         own = ("vmstore ", "tab ", "no namespace", "awaited", "candidates", "/api/complete", "vmql SHOW")
         doors = {name: ask for name, ask in {**reads(words), **writes(words)}.items() if not name.startswith(own)}
-        told = {name: handle.told(ask) for name, ask in doors.items()}
-        assert {name: answer for name, answer in told.items() if "region_is_shared" not in answer} == {}
+        fields = {name: handle.answer_to(ask) for name, ask in doors.items()}
+        assert {name: answer for name, answer in fields.items() if "region_is_shared" not in answer} == {}
         for look in (
             session.info,
             context.contents,
@@ -315,10 +319,15 @@ def test_regions_are_listed_as_of_any_moment(store_path: Path) -> None:
         second = share(keeper, "global")
         revoke(keeper, "user:ann")
     (now,) = regions(store_path)
-    assert (now.region, now.scope, now.sessions, [one.to for one in now.grants]) == (REGION, "global", 1, ["global"])
+    assert (now.region, now.scope, now.sessions, [grant.to for grant in now.grants]) == (
+        REGION,
+        "global",
+        1,
+        ["global"],
+    )
     (then,) = regions(store_path, time=first.at)
-    assert (then.scope, [(one.to, one.may) for one in then.grants]) == ("user", [("user:ann", ["read", "write"])])
-    assert [one.region for one in regions(store_path, time=first.at, of="user:ann")] == [REGION]
+    assert (then.scope, [(grant.to, grant.may) for grant in then.grants]) == ("user", [("user:ann", ["read", "write"])])
+    assert [region.region for region in regions(store_path, time=first.at, of="user:ann")] == [REGION]
     assert regions(store_path, time=first.at, of="user:bob") == [] == regions(store_path, time=first.at - 1)
     assert len(regions(store_path, time=second.at)[0].grants) == 2
 

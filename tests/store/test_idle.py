@@ -23,7 +23,7 @@ def test_what_was_silent_for_a_day_is_closed_and_nothing_else() -> None:
     store.record("new", {"messages": [{"role": "user", "content": "Hello"}]})
     assert store.admin.close_idle() == ["old"] and store.admin.close_idle() == []
     (row,) = store.query("SESSIONS status WHERE session = 'old'").to_dicts()
-    assert row == {"status": "completed"} and [one.state for one in old.memory.segments.all()] == ["ended"]
+    assert row == {"status": "completed"} and [item.state for item in old.memory.segments.all()] == ["ended"]
     assert store.session("new").info().status == "active"
     old.user("And now?")
     assert old.info().status == "active" and old.debug.check().ok
@@ -42,8 +42,8 @@ def test_a_session_that_is_opened_again_after_its_idle_hours_has_ended() -> None
     clock.advance(HOUR)
     ended = store.live_session("talk")
     assert ended.info().status == "completed"
-    told = store.query("SESSIONS status, closed_because")
-    assert list(told) == [("completed", "nothing was said for 24 hours")]
+    result = store.query("SESSIONS status, closed_because")
+    assert list(result) == [("completed", "nothing was said for 24 hours")]
     ended.user("And roses.")
     assert list(store.query("SESSIONS status, closed_because")) == [("active", None)]
     assert store.live_session("talk", idle_hours=0).settings.idle_hours == 0

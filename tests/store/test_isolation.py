@@ -54,11 +54,11 @@ class Alone:
         self._process.start()
         there.close()
 
-    def do(self, what: str, *told: Any) -> str:
+    def do(self, what: str, *arguments: Any) -> str:
         """Does something with it; see `Handle.do`."""
-        self._here.send((what, told))
-        found: str = self._here.recv()
-        return found
+        self._here.send((what, arguments))
+        text: str = self._here.recv()
+        return text
 
     def end(self) -> None:
         """Ends the process."""
@@ -73,15 +73,15 @@ def _alone(pipe: Connection, namespace: str, leak: str | None) -> None:
     handle: Handle | None = None
     while True:
         try:
-            what, told = pipe.recv()
+            what, row = pipe.recv()
         except EOFError:
             return
         if what == "begin":
-            handle = Handle(Path(told[0]), namespace, OTHER[namespace])
+            handle = Handle(Path(row[0]), namespace, OTHER[namespace])
             pipe.send("")
         else:
             assert handle is not None, "a handle is begun with"
-            pipe.send(handle.do(what, *told))
+            pipe.send(handle.do(what, *row))
 
 
 class Isolation(RuleBasedStateMachine):
@@ -93,7 +93,7 @@ class Isolation(RuleBasedStateMachine):
     def opened(self) -> None:
         """Makes the stores, with something in each namespace."""
         self.folder = Path(mkdtemp(prefix="vmstore-isolation-"))
-        self.beside = {one: Handle(self.folder / "shared.vms", one, OTHER[one]) for one in (A, B)}
+        self.beside = {case: Handle(self.folder / "shared.vms", case, OTHER[case]) for case in (A, B)}
         for namespace in (A, B):
             self.alone[namespace].do("begin", str(self.folder / f"{namespace}.vms"))
         for namespace in (A, B):
@@ -116,9 +116,9 @@ class Isolation(RuleBasedStateMachine):
                 self.alone[namespace].do("close")
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def same(self, namespace: str, what: str, *told: Any) -> None:
+    def same(self, namespace: str, what: str, *arguments: Any) -> None:
         """Does or asks the same beside the other namespace and without it: one answer."""
-        beside, alone = self.beside[namespace].do(what, *told), self.alone[namespace].do(what, *told)
+        beside, alone = self.beside[namespace].do(what, *arguments), self.alone[namespace].do(what, *arguments)
         assert beside == alone, f"{namespace} is told of the other by {what!r}"
 
     @rule(namespace=NAMESPACES, session=st.integers(0, 2), text=st.integers(0, 2))
@@ -153,8 +153,8 @@ def tried(leak: str | None, few: settings) -> None:
     try:
         run_state_machine_as_test(Isolation, settings=few)  # type: ignore[no-untyped-call]
     finally:
-        for one in Isolation.alone.values():
-            one.end()
+        for alone in Isolation.alone.values():
+            alone.end()
 
 
 def test_no_namespace_learns_of_another() -> None:
@@ -199,19 +199,19 @@ def seals_of_all(patch: pytest.MonkeyPatch) -> None:
 
 def counts_shared(patch: pytest.MonkeyPatch) -> None:
     """Cursors of a tail count what every namespace of the process logged."""
-    right, held = tail.tail, set[Namespace]()
+    right, nses = tail.tail, set[Namespace]()
 
     def counted(ns: Namespace, after: str | None, limit: int | None) -> Any:
-        held.add(ns)
-        total = sum(one.log.ordinal for one in held if not one._closed and _beside(one, ns))
-        told = right(ns, after, limit)
-        return iter([msgspec.structs.replace(entry, cursor=f"{total}.{entry.cursor}") for entry in told])
+        nses.add(ns)
+        total = sum(nse.log.ordinal for nse in nses if not nse._closed and _beside(nse, ns))
+        row = right(ns, after, limit)
+        return iter([msgspec.structs.replace(entry, cursor=f"{total}.{entry.cursor}") for entry in row])
 
     patch.setattr(store, "tail", counted)
 
 
-def _beside(one: Namespace, other: Namespace) -> bool:
-    return one.folder is not None and other.folder is not None and one.folder.parent == other.folder.parent
+def _beside(arguments: Namespace, other: Namespace) -> bool:
+    return arguments.folder is not None and other.folder is not None and arguments.folder.parent == other.folder.parent
 
 
 LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

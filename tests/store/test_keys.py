@@ -82,11 +82,11 @@ def test_a_key_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
         read_key(tmp_path / "none")
 
 
-@pytest.mark.parametrize("told", ["", "12", "zz" * 32, "/nowhere/key.pub", "ab" * 31, "ab" * 33])
-def test_what_is_no_public_key_is_refused(told: str) -> None:
+@pytest.mark.parametrize("text", ["", "12", "zz" * 32, "/nowhere/key.pub", "ab" * 31, "ab" * 33])
+def test_what_is_no_public_key_is_refused(text: str) -> None:
     """A text that is neither 64 hex digits nor a file of them is refused."""
     with refused("not-a-key", InputError):
-        public_key(told)
+        public_key(text)
 
 
 def test_without_the_extra_the_remedy_is_named(tmp_path: Path) -> None:

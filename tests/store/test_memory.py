@@ -37,7 +37,7 @@ def filled(name: str = "work", user: str | None = None, store: vmstore.Store | N
     return session
 
 
-def said(recall: vmstore.RecallAnswer) -> list[str]:
+def texts_of(recall: vmstore.RecallAnswer) -> list[str]:
     """The texts of an answer, in their order."""
     return [text.text for passage in recall.passages for text in passage.texts]
 
@@ -45,7 +45,7 @@ def said(recall: vmstore.RecallAnswer) -> list[str]:
 def test_a_hit_comes_with_what_was_said_beside_it() -> None:
     """A recall gives the answer beside the question it answers, though it shares no word with what was asked."""
     recall = filled().memory.recall("guest room")
-    assert said(recall)[:2] == [SAID[2][1], SAID[2][2]]
+    assert texts_of(recall)[:2] == [SAID[2][1], SAID[2][2]]
     assert [text.found for text in recall.passages[0].texts][:2] == [False, True]
     assert recall.passages[0].relevance == 1.0
 
@@ -57,7 +57,7 @@ def test_a_budget_is_kept(tokens: int) -> None:
     by_words = session.memory.recall("deploy archive timeout", tokens=tokens)
     for recall in (by_words, session.memory.remember_when(tokens=tokens)):
         assert recall.tokens == sum(text.tokens for passage in recall.passages for text in passage.texts) <= tokens
-        assert recall.tokens >= sum(len(text) // 4 for text in said(recall))
+        assert recall.tokens >= sum(len(text) // 4 for text in texts_of(recall))
         assert recall.passages or "give more" in recall.note
     overview = session.memory.recall_all(tokens=tokens)
     assert overview.tokens == sum(topic.tokens for topic in overview.topics) <= tokens
@@ -70,7 +70,7 @@ def test_a_long_text_is_cut_where_nothing_else_fits() -> None:
     text = "The manual of the turbine. " + "It turns and turns. " * 500
     session.record({"model": "m-1", "messages": [{"role": "user", "content": text}]}, at_us=NOW)
     (passage,) = session.memory.recall("turbine manual", tokens=50).passages
-    assert [one.whole for one in passage.texts] == [False]
+    assert [text.whole for text in passage.texts] == [False]
     assert passage.texts[0].text.startswith("The manual of the turbine.")
 
 
@@ -81,18 +81,18 @@ def test_the_same_text_is_told_once() -> None:
         request = {"model": "m-1", "messages": [{"role": "user", "content": "Run the zebra check."}] * (day + 1)}
         session.record(request, at_us=NOW + day)
     recall = session.memory.recall("zebra")
-    assert said(recall).count("Run the zebra check.") == 1
+    assert texts_of(recall).count("Run the zebra check.") == 1
     assert recall.passages[0].copies == recall.total_available - 1 > 0
     assert len(session.memory.find_quote("zebra check").quotes) == 1
 
 
 def test_quotes_come_exact_first() -> None:
     """A quote that holds the text as it is stands before one that holds more of its words, with its day and kind."""
-    found = filled().memory.find_quote("the  TIMEOUT to 30")
-    assert (found.quotes[0].match, found.quotes[0].role) == ("exact", "assistant")
-    assert "raised the timeout to 30 seconds" in found.quotes[0].excerpt
-    assert found.quotes[0].session_at_us == NOW - 9 * DAY
-    assert {quote.match for quote in found.quotes[1:]} == {"words"}
+    quotes = filled().memory.find_quote("the  TIMEOUT to 30")
+    assert (quotes.quotes[0].match, quotes.quotes[0].role) == ("exact", "assistant")
+    assert "raised the timeout to 30 seconds" in quotes.quotes[0].excerpt
+    assert quotes.quotes[0].session_at_us == NOW - 9 * DAY
+    assert {quote.match for quote in quotes.quotes[1:]} == {"words"}
 
 
 def test_a_quote_that_holds_no_word_of_the_text_says_so() -> None:
@@ -105,8 +105,8 @@ def test_twenty_quotes_at_most() -> None:
     session = vmstore.memory_store().session("many", create=True)
     messages = [{"role": "user", "content": f"Lot {number}: a lamp"} for number in range(1_100)]
     session.record({"model": "m-1", "messages": messages})
-    found = session.memory.find_quote("lamp")
-    assert (len(found.quotes), found.total_available) == (20, 1_100)
+    quotes = session.memory.find_quote("lamp")
+    assert (len(quotes.quotes), quotes.total_available) == (20, 1_100)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_time_is_resolved_by_the_store(asked: dict[str, object], days: list[in
     """A preset, bounds or words choose what was said in that time, earliest first."""
     session = filled()
     recall = session.memory.remember_when(**asked)  # type: ignore[arg-type]
-    got = [(NOW - text.at_us) // DAY for passage in recall.passages for text in passage.texts]
-    assert got == sorted(days, reverse=True)
-    assert got == sorted(got, reverse=True)
+    at_uses = [(NOW - text.at_us) // DAY for passage in recall.passages for text in passage.texts]
+    assert at_uses == sorted(days, reverse=True)
+    assert at_uses == sorted(at_uses, reverse=True)
 
 
 def test_a_time_that_is_spoken_of() -> None:
@@ -159,8 +159,8 @@ def test_summaries_stand_for_their_segments() -> None:
     overview = live.memory.recall_all()
     summaries = [page.page for page in live.pages(type="summary")]
     assert summaries
-    told = [page for topic in overview.topics for page in topic.pages]
-    assert set(summaries) <= set(told)
+    pages = [page for topic in overview.topics for page in topic.pages]
+    assert set(summaries) <= set(pages)
     assert [topic.turns for topic in overview.topics] == [(1, 2), (3, 4), (5, 6), (7, 8)]
     assert [len(topic.pages) for topic in overview.topics] == [1, 1, 1, 1]
 
@@ -174,12 +174,12 @@ def test_what_was_taken_back_is_remembered_by_nothing() -> None:
     live.delete(gone)
     memory, other = live.memory, store.session("now", create=True, user="ada").memory
     asked = (memory.recall("wedding"), memory.remember_when("wedding"), other.recall_user("wedding"))
-    told = [
+    texts = [
         str(answer)
         for answer in (*asked, memory.recall_all(), memory.find_quote("wedding"), memory.search_pages("wedding"))
     ]
-    assert not any("Verona" in text or f"'{gone}'" in text for text in told), told
-    assert all("cake" in text for text in told)
+    assert not any("Verona" in text or f"'{gone}'" in text for text in texts), texts
+    assert all("cake" in text for text in texts)
 
 
 def test_other_sessions_of_a_user() -> None:
@@ -217,10 +217,10 @@ def test_all_sessions_are_asked_at_once() -> None:
 
 def test_pages_are_counted_truly() -> None:
     """A search tells how many pages there are beyond those it gives, and the best has relevance 1."""
-    found = filled().memory.search_pages("the archive deploy timeout", limit=2)
-    assert (len(found.results), found.results[0].relevance) == (2, 1.0)
-    assert found.total_available == 4  # `the` is asked of none
-    assert [page.modality for page in found.results] == ["text", "text"]
+    pages = filled().memory.search_pages("the archive deploy timeout", limit=2)
+    assert (len(pages.results), pages.results[0].relevance) == (2, 1.0)
+    assert pages.total_available == 4  # `the` is asked of none
+    assert [page.modality for page in pages.results] == ["text", "text"]
     none = filled().memory.search_pages("archive", modality="image")
     assert (none.results, none.total_available) == ([], 0)
     assert "none is image" in none.note

@@ -118,7 +118,7 @@ def test_an_erased_user_leaves_nothing_that_was_remembered(tmp_path: Path) -> No
         session.pack()
         session.assistant("Noted.")
         session.memory.tags.give(
-            "p4" if "p4" in {one.page for one in session.pages()} else session.pages()[0].page, "xylotomy"
+            "p4" if "p4" in {page.page for page in session.pages()} else session.pages()[0].page, "xylotomy"
         )
         session.memory.facts.state("user", "brews at", "Quillfeather")
         session.memory.assemble("Where does the zymurgist brew, and what of vexillology?", tokens=900)

@@ -41,9 +41,9 @@ def here(tmp_path: Path) -> Path:
     return tmp_path / "here.vms"
 
 
-def outcomes(found: MergeReport) -> dict[str, tuple[str, int]]:
+def outcomes(report: MergeReport) -> dict[str, tuple[str, int]]:
     """What became of each session, and how many commits came."""
-    return {one.session: (one.outcome, one.commits) for one in found.sessions}
+    return {session.session: (session.outcome, session.commits) for session in report.sessions}
 
 
 def hashes(store: vmstore.Store) -> dict[str, tuple[int, bytes]]:
@@ -61,9 +61,9 @@ def test_sessions_come_with_their_chains(here: Path, there: Path) -> None:
     dry = merge(here, there, dry_run=True)
     with vmstore.open(here) as store:
         assert list(everything(store)) == ["mine"]
-    found = merge(here, there)
-    assert outcomes(dry) == outcomes(found) and not dry.done and found.conflicts == 0
-    assert {name: told[0] for name, told in outcomes(found).items()} == dict.fromkeys(ALL, "new")
+    report = merge(here, there)
+    assert outcomes(dry) == outcomes(report) and not dry.done and report.conflicts == 0
+    assert {name: outcome[0] for name, outcome in outcomes(report).items()} == dict.fromkeys(ALL, "new")
     with vmstore.open(here) as store:
         after = everything(store)
         assert {name: after[name] for name in ALL} == before and "mine" in after
@@ -72,7 +72,7 @@ def test_sessions_come_with_their_chains(here: Path, there: Path) -> None:
         ordinal = store.admin.log.ordinal
         again = store.record("plan", chat("Where to?"), answer("North."), request_id="r-1")
         assert again.call == 1 and store.admin.log.ordinal == ordinal  # request ids came along
-    assert {told[0] for told in outcomes(merge(here, there)).values()} == {"same"}
+    assert {outcome[0] for outcome in outcomes(merge(here, there)).values()} == {"same"}
 
 
 def test_the_longer_past_wins(there: Path, tmp_path: Path) -> None:
@@ -84,12 +84,16 @@ def test_the_longer_past_wins(there: Path, tmp_path: Path) -> None:
         store.session("plan").fork("plan-d", call=4)
     with vmstore.open(other) as store:
         store.record("other", chat("Unrelated", "Longer"), answer("Here."))
-    told = outcomes(merge(other, there))
-    assert told["plan"][0] == "grew" and told["other"] == ("behind", 0) and told["plan-d"][0] == "new"
-    told = outcomes(merge(there, other))
-    assert told["other"][0] == "grew" and told["plan"] == ("same", 0)
-    with vmstore.open(there) as one, vmstore.open(other) as two:
-        assert everything(one) == everything(two) and one.verify().ok and two.verify().ok
+    other_outcomes = outcomes(merge(other, there))
+    assert (
+        other_outcomes["plan"][0] == "grew"
+        and other_outcomes["other"] == ("behind", 0)
+        and other_outcomes["plan-d"][0] == "new"
+    )
+    other_outcomes = outcomes(merge(there, other))
+    assert other_outcomes["other"][0] == "grew" and other_outcomes["plan"] == ("same", 0)
+    with vmstore.open(there) as file, vmstore.open(other) as two:
+        assert everything(file) == everything(two) and file.verify().ok and two.verify().ok
 
 
 def test_parted_sessions_are_named(there: Path, tmp_path: Path) -> None:
@@ -105,13 +109,13 @@ def test_parted_sessions_are_named(there: Path, tmp_path: Path) -> None:
     with vmstore.open(other) as store:
         store.record("plan", chat("Where to?", "That?"), answer("That."))
         before = everything(store)
-    found = merge(other, there)
-    told = {one.session: one for one in found.sessions}
-    assert (told["plan"].outcome, told["plan"].position) == ("parted", end) and f"position {end}" in (
-        told["plan"].why or ""
+    report = merge(other, there)
+    fields = {session.session: session for session in report.sessions}
+    assert (fields["plan"].outcome, fields["plan"].position) == ("parted", end) and f"position {end}" in (
+        fields["plan"].why or ""
     )
-    assert told["late"].outcome == told["later"].outcome == "orphan" and "'plan'" in (told["late"].why or "")
-    assert told["early"].outcome == "new" and found.conflicts == 3
+    assert fields["late"].outcome == fields["later"].outcome == "orphan" and "'plan'" in (fields["late"].why or "")
+    assert fields["early"].outcome == "new" and report.conflicts == 3
     with vmstore.open(other) as store:
         after = everything(store)
         assert {name: after[name] for name in before} == before and set(after) == {*before, "early"}
@@ -124,10 +128,10 @@ def test_a_taken_name_is_named(here: Path, there: Path, tmp_path: Path) -> None:
     with vmstore.open(here) as store:
         store.record("plan", chat("Mine"), answer("Mine."))
         mine = everything(store)["plan"]
-    found = merge(here, there)
-    told = {one.session: one for one in found.sessions}
-    assert told["plan"].outcome == "taken" and "import" in (told["plan"].why or "")
-    assert told["plan-b"].outcome == told["plan-c"].outcome == "orphan" and told["long"].outcome == "new"
+    report = merge(here, there)
+    fields = {session.session: session for session in report.sessions}
+    assert fields["plan"].outcome == "taken" and "import" in (fields["plan"].why or "")
+    assert fields["plan-b"].outcome == fields["plan-c"].outcome == "orphan" and fields["long"].outcome == "new"
     with vmstore.open(there, "r") as store:
         store.export(tmp_path / "one.jsonl", "plan")
     with vmstore.open(here) as store:
@@ -143,21 +147,23 @@ def test_hidden_imports_and_namespaces(here: Path, there: Path) -> None:
     engine = engine_over(log, seed=3)
     engine.begin(NewSession("half", hidden=True), 5).commit(5)
     log.close()
-    assert {one.namespace for one in merge(here, there, namespace="work").sessions} == {"work"}
+    assert {session.namespace for session in merge(here, there, namespace="work").sessions} == {"work"}
     with vmstore.open(here) as store:
-        assert [one.session for one in store.sessions()] == ["mine"]
+        assert [session.session for session in store.sessions()] == ["mine"]
     assert len(merge(here, there).sessions) == 7
     with vmstore.open(here) as store:
-        assert "half" not in everything(store) and "half" in [one.session for one in store.sessions(hidden=True)]
+        assert "half" not in everything(store) and "half" in [
+            session.session for session in store.sessions(hidden=True)
+        ]
     with vmstore.open(here, namespace="work") as store:
-        assert store.verify().ok and [one.session for one in store.sessions()] == ["job"]
+        assert store.verify().ok and [session.session for session in store.sessions()] == ["job"]
 
 
 def test_archived_sessions_come_too(here: Path, there: Path) -> None:
     """Contents in archives come as all others, and an archive alone can be merged from."""
     with vmstore.open(there) as store:
         before = everything(store)
-        named = {one.session: Path(one.file) for one in archive(store, ALL, grace_s=0).sessions}
+        named = {session.session: Path(session.file) for session in archive(store, ALL, grace_s=0).sessions}
     assert set(outcomes(merge(here, named["plan-b"]))) == {"plan", "plan-b"}
     assert outcomes(merge(here, there))["plan-b"] == ("same", 0)
     with vmstore.open(here) as store:
@@ -183,14 +189,14 @@ def test_a_kill_leaves_whole_sessions(
     """Killed around any session's writing, each is there whole or not at all, and merging again ends it."""
     append, times = SqliteLog.append, []
 
-    def killed(*told: object, **more: object) -> object:
+    def killed(*arguments: object, **more: object) -> object:
         times.append(1)
         if len(times) == nth and not after:
             os._exit(9)
-        found = append(*told, **more)  # type: ignore[arg-type]
+        actual = append(*arguments, **more)  # type: ignore[arg-type]
         if len(times) == nth and after:
             os._exit(9)
-        return found
+        return actual
 
     def work() -> None:
         monkeypatch.setattr(SqliteLog, "append", killed)
@@ -200,8 +206,8 @@ def test_a_kill_leaves_whole_sessions(
     with vmstore.open(there, "r") as store:
         before = everything(store)
     with vmstore.open(here) as store:
-        found = {name: told for name, told in everything(store).items() if name != "mine"}
-        assert len(found) == nth - 1 + after and found.items() <= before.items() and store.verify().ok
+        fields = {name: value for name, value in everything(store).items() if name != "mine"}
+        assert len(fields) == nth - 1 + after and fields.items() <= before.items() and store.verify().ok
     assert merge(here, there).conflicts == 0
     with vmstore.open(here) as store:
         assert everything(store).items() >= before.items() and store.verify().ok
@@ -216,7 +222,7 @@ def test_a_damaged_store_is_not_taken_from(here: Path, there: Path) -> None:
     with refused("not-sound", CorruptError, "commit 4"):
         merge(here, there)
     with vmstore.open(here) as store:
-        assert [one.session for one in store.sessions()] == ["mine"]
+        assert [session.session for session in store.sessions()] == ["mine"]
 
 
 def test_what_is_no_pair_of_stores(here: Path, there: Path, tmp_path: Path) -> None:
@@ -233,17 +239,17 @@ def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.Mon
     """Where another handle writes, or takes a name, between looking and writing, it is looked at again."""
     standing, times = LogMerge.standing, []
 
-    def meddled(self: LogMerge, *told: object) -> object:
-        found = standing(self, *told)  # type: ignore[arg-type]
+    def meddled(self: LogMerge, *arguments: object) -> object:
+        actual = standing(self, *arguments)  # type: ignore[arg-type]
         if len(times) < 2:
             times.append(1)
             with vmstore.open(here) as store:
                 store.record("long" if len(times) == 2 else "mine", chat("In between"), None)
-        return found
+        return actual
 
     monkeypatch.setattr(LogMerge, "standing", meddled)
-    found = outcomes(merge(here, there))
-    assert len(times) == 2 and sum(told[0] == "taken" for told in found.values()) == 1
+    actual_outcomes = outcomes(merge(here, there))
+    assert len(times) == 2 and sum(actual_outcome[0] == "taken" for actual_outcome in actual_outcomes.values()) == 1
     with vmstore.open(here) as store:
         assert store.verify().ok
 
@@ -256,8 +262,8 @@ def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
         vmstore.erase(store, page=store.search("kestrel")[0].page, in_session="s")
     vmstore.restore(tmp_path / "bak", tmp_path / "here.vms")
     assert found_in(tmp_path / "here.vms", [b"kestrel"])
-    (told,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", dry_run=True).sessions
-    assert told.destroyed == 1 and "destroys 1 cell of session 's' here for good" in told.effects[0]
+    (session,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", dry_run=True).sessions
+    assert session.destroyed == 1 and "destroys 1 cell of session 's' here for good" in session.effects[0]
     for agreed in (False, lambda effects: len(effects) > 1):
         with refused("effect-not-allowed"):
             merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=agreed)
@@ -274,8 +280,8 @@ def test_grants_do_not_travel(here: Path, there: Path) -> None:
     for path, whom in ((here, "user:ann"), (there, "user:bob")):
         with vmstore.open(path) as store:
             vmstore.share(store, whom)
-    found = merge(here, there)
-    assert found.conflicts == 0 and "vmstore" not in outcomes(found)
+    report = merge(here, there)
+    assert report.conflicts == 0 and "vmstore" not in outcomes(report)
     with vmstore.open(here) as store:
         assert [grant.to for grant in vmstore.grants(store)] == ["user:ann"] and store.verify().ok
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.words import answer, entries, request, said, user
+from tests.capture.words import answer, entries, model_text, request, user
 from tests.refusals import refused
 from tests.store.kept import told_in_memory
 from vmstore.errors import InputError, UnknownError
@@ -140,9 +140,9 @@ def test_pages_as_of_a_moment_are_as_they_stood(session: Session) -> None:
 
 def test_turns_and_calls_say_where_they_stand(store: Store, session: Session) -> None:
     """The lists of turns and calls agree with the log."""
-    told = entries(store, "s")
-    assert [t.position for t in session.turns()] == [e.position for e in told if e.kind == "turn"]
-    assert [c.position for c in session.calls()] == [e.position for e in told if e.kind == "pack"]
+    other_entries = entries(store, "s")
+    assert [t.position for t in session.turns()] == [e.position for e in other_entries if e.kind == "turn"]
+    assert [c.position for c in session.calls()] == [e.position for e in other_entries if e.kind == "pack"]
     assert [t.calls for t in session.turns()] == [2, 2]
     assert [(c.call, c.turn, c.tokens_reported, c.at) for c in session.calls()] == [
         (n, (n + 1) // 2, 100 * n, 1_000_000 * n) for n in (1, 2, 3, 4)
@@ -153,6 +153,6 @@ def test_turns_and_calls_say_where_they_stand(store: Store, session: Session) ->
 def test_a_head_moves_on_and_a_moment_stays(store: Store, session: Session) -> None:
     """Asked without a moment, a session answers of its end; asked of a call, of that call."""
     before = session.context(call=4).text()
-    store.record("s", request([user("Something new.")]), answer(said("ok")))
+    store.record("s", request([user("Something new.")]), answer(model_text("ok")))
     assert session.context().basis.call == 5
     assert session.context(call=4).text() == before

@@ -24,11 +24,11 @@ def asked_while_another_folds(path: Path, monkeypatch: pytest.MonkeyPatch) -> li
         right = calls_of
 
         def seen(lane: Branch) -> Any:
-            found = list(right(lane))
+            rows = list(right(lane))
             if lane is session._lane():
                 other.record("s", chat("one", "1", "two"), answer("2"))
                 assert len(other.session("s").turns()) == 2
-            return found
+            return rows
 
         session = store.session("s")
         monkeypatch.setattr(calls, "calls_of", seen)

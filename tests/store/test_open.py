@@ -99,8 +99,8 @@ def everything(path: Path) -> dict[str, bytes]:
     """Each file under a path with its bytes, and each folder."""
     if path.is_symlink() and not path.exists():
         return {"": os.readlink(path).encode()}
-    found = sorted([path, *path.rglob("*")])
-    return {str(p.relative_to(path)): p.read_bytes() if p.is_file() else b"folder" for p in found}
+    items = sorted([path, *path.rglob("*")])
+    return {str(p.relative_to(path)): p.read_bytes() if p.is_file() else b"folder" for p in items}
 
 
 @pytest.mark.parametrize("mode", ["r", "rw"])

@@ -14,7 +14,7 @@ from vmstore.store.store import Store, memory_store
 from vmstore.vmql.syntax.errors import QueryError
 
 
-def said(store: Store, name: str, text: str, at_us: int, **options: Any) -> None:
+def record_at(store: Store, name: str, text: str, at_us: int, **options: Any) -> None:
     """A session in which somebody said a thing at a time."""
     store.record(
         name, {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}, None, at_us=at_us, **options
@@ -25,9 +25,9 @@ def said(store: Store, name: str, text: str, at_us: int, **options: Any) -> None
 def store(tmp_path: Path) -> Store:
     """A store with three recorded sessions, and one whose file held no times."""
     made = memory_store()
-    said(made, "trip-2", "Where is Kyoto?", 3_000_000)
-    said(made, "trip-1", "Where is Nara?", 5_000_000)
-    said(made, "meal", "What is tofu?", 4_000_000)
+    record_at(made, "trip-2", "Where is Kyoto?", 3_000_000)
+    record_at(made, "trip-1", "Where is Nara?", 5_000_000)
+    record_at(made, "meal", "What is tofu?", 4_000_000)
     file = tmp_path / "untimed.json"
     file.write_text(json.dumps([{"role": "user", "content": "When is it?"}, {"role": "assistant", "content": "Now."}]))
     made.import_file(file)
@@ -36,8 +36,8 @@ def store(tmp_path: Path) -> Store:
 
 def test_the_newest_stand_first_and_unknown_times_last(store: Store) -> None:
     """A time of an import is not a session's: where the source held none it is unknown, in Python and in VMQL."""
-    assert [one.session for one in store.catalog.overview()] == ["trip-1", "meal", "trip-2", "untimed"]
-    assert [one.session for one in store.catalog.overview(order_by="oldest")] == ["trip-2", "meal", "trip-1", "untimed"]
+    assert [row.session for row in store.catalog.overview()] == ["trip-1", "meal", "trip-2", "untimed"]
+    assert [row.session for row in store.catalog.overview(order_by="oldest")] == ["trip-2", "meal", "trip-1", "untimed"]
     untimed = store.session("untimed").info()
     assert (untimed.began_at, untimed.last_at) == (None, None) and untimed.opened_at > 5_000_000
     rows = store.query("SESSIONS session, began_at, last_at WHERE last_at IS NULL").to_dicts()
@@ -47,18 +47,18 @@ def test_the_newest_stand_first_and_unknown_times_last(store: Store) -> None:
 
 def test_sessions_are_chosen_by_words_model_time_and_number(store: Store) -> None:
     """Each choice leaves the sessions that have it, and what is no choice is refused with those there are."""
-    assert [one.session for one in store.catalog.overview(matching="where NARA")] == ["trip-1"]
-    assert [one.session for one in store.catalog.overview(since="1970-01-01T00:00:04Z")] == ["trip-1", "meal"]
-    assert [one.session for one in store.catalog.overview(model="4o", limit=1)] == ["trip-1"]
+    assert [item.session for item in store.catalog.overview(matching="where NARA")] == ["trip-1"]
+    assert [item.session for item in store.catalog.overview(since="1970-01-01T00:00:04Z")] == ["trip-1", "meal"]
+    assert [item.session for item in store.catalog.overview(model="4o", limit=1)] == ["trip-1"]
     assert store.catalog.overview(model="claude") == []
-    assert [one.first_line for one in store.catalog.overview(order_by="name")][:2] == [
+    assert [overview.first_line for overview in store.catalog.overview(order_by="name")][:2] == [
         "What is tofu?",
         "Where is Nara?",
     ]
     (row,) = store.query("SESSIONS first_line IN SESSION meal").to_dicts()
     assert row == {"first_line": "What is tofu?"}
     store.session("meal").fork("dinner")
-    said(store, "dinner", "And soup?", 6_000_000)
+    record_at(store, "dinner", "And soup?", 6_000_000)
     (first,) = store.catalog.overview(matching="tofu", limit=1)
     assert (first.session, first.first_line) == ("dinner", "What is tofu?"), "a fork begins where its parent does"
     for wrong, code in (({"order_by": "size"}, "unknown-order"), ({"limit": -1}, "not-a-limit")):
@@ -69,7 +69,7 @@ def test_sessions_are_chosen_by_words_model_time_and_number(store: Store) -> Non
 def test_a_fork_begins_with_what_was_said_first_before_it(store: Store) -> None:
     """A fork is shown with the first line of the session it shares its past with."""
     store.session("meal").fork("meal-b", call=1)
-    assert {one.session: one.first_line for one in store.catalog.overview()}["meal-b"] == "What is tofu?"
+    assert {row.session: row.first_line for row in store.catalog.overview()}["meal-b"] == "What is tofu?"
 
 
 def test_one_gap_makes_no_session_derived(store: Store) -> None:
@@ -94,7 +94,7 @@ def test_the_beginning_of_a_name_is_enough_where_a_person_asks(store: Store) -> 
         store.session("me")
     with refused("unknown-session", QueryError):
         store.query("CALLS call IN SESSION $s", s="me")
-    said(store, "me", "I am short.", 1)
+    record_at(store, "me", "I am short.", 1)
     assert store.catalog.find_session("me").name == "me", "a whole name goes before a beginning"
 
 
@@ -102,6 +102,6 @@ def test_the_first_line_of_an_erased_page_is_told_as_erased(store: Store) -> Non
     """What was erased stands in no overview."""
     page = store.session("meal").pages()[0].page
     store.trust.erase(page=page, in_session="meal")
-    found = {one.session: one.first_line for one in store.catalog.overview()}
-    assert "tofu" not in str(found) and "erased" in str(found["meal"])
+    first_lines = {row.session: row.first_line for row in store.catalog.overview()}
+    assert "tofu" not in str(first_lines) and "erased" in str(first_lines["meal"])
     assert "tofu" not in str(store.query("SESSIONS first_line").to_dicts())

@@ -48,7 +48,7 @@ def test_a_plan_is_counted_by_its_steps(session: Live) -> None:
     assert plan.steps[0] == PlanStep("Design", done=True) and (plan.progress, plan.ready) == (0.5, ["Test", "Ship"])
     loose = plans.create("read", goals=["know it"])
     assert plans.update("read", progress=0.25).progress == 0.25
-    assert [one.title for one in plans.all()] == ["login", "read"] and plans.get(loose.page).title == "read"
+    assert [text.title for text in plans.all()] == ["login", "read"] and plans.get(loose.page).title == "read"
 
 
 def test_an_active_plan_stays_in_the_prompt(session: Live) -> None:
@@ -101,11 +101,11 @@ def test_the_next_session_goes_on_with_the_plan(store: Store, session: Live) -> 
     second.work.plans.done("login", "Build")
     assert session.work.plans.get("login").progress == 0.333, "the earlier session keeps it as it was"
     third = store.live_session("s3", user="ann", remembers="user", **BUDGET)
-    assert [(one.continues, one.ready) for one in third.work.plans.all()] == [
+    assert [(plan.continues, plan.ready) for plan in third.work.plans.all()] == [
         ("vm://default/s2/" + plan.page, ["Test"])
     ]
     fourth = store.live_session("s4", user="ann", **BUDGET)
-    assert [one.session for one in fourth.work.plans.elsewhere()] == ["s3"] and fourth.work.plans.all() == []
+    assert [item.session for item in fourth.work.plans.elsewhere()] == ["s3"] and fourth.work.plans.all() == []
     assert fourth.work.plans.resume().ready == ["Test"] and store.verify().ok
     with refused("no-plan", UnknownError):
         store.live_session("s5", user="ann", **BUDGET).work.plans.resume("read")

@@ -37,10 +37,10 @@ from vmstore.errors import CorruptError
 from vmstore.store.store import Store
 
 
-def pack(batch: Batch, entered: Any = (), left: Any = (), fidelity: int = 1, **told: Any) -> Pack:
+def pack(batch: Batch, entered: Any = (), left: Any = (), fidelity: int = 1, **fields: Any) -> Pack:
     """A call, with the totals the fold finds."""
     totals = batch.head.copy().enter(entered, left)
-    return Pack(batch.head.call + 1, fidelity, *totals, tuple(entered), tuple(left), **told)
+    return Pack(batch.head.call + 1, fidelity, *totals, tuple(entered), tuple(left), **fields)
 
 
 Write = Callable[[Batch], Any]
@@ -100,10 +100,10 @@ def test_a_poisoned_store_answers(name: str, tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "a.vms"
     with poisoned(path, POISON[name], monkeypatch) as store:
         for _ in range(2):
-            found = list(doors.of_store(store))
+            of_session = list(doors.of_store(store))
             for session in ("s", "beside"):
-                found += doors.of_session(store, store.session(session), random.Random(1))
-            for what, ask in found:
+                of_session += doors.of_session(store, store.session(session), random.Random(1))
+            for what, ask in of_session:
                 try:
                     ask()
                 except CorruptError as error:
@@ -112,12 +112,12 @@ def test_a_poisoned_store_answers(name: str, tmp_path: Path, monkeypatch: pytest
         store.record("beside", chat("one", "two", "three"), answer("four"))
         assert store.session("beside").wire.request(call=2) == chat("one", "two", "three")
         problems = store.verify().problems
-        assert {one.kind for one in problems} == (set() if name in SILENT else {"content"})
+        assert {problem.kind for problem in problems} == (set() if name in SILENT else {"content"})
         assert store.backup(tmp_path / "copy.vms").namespaces
     for full in (False, True):
-        told = [one for one in vmstore.doctor(path, full=full).symptoms if one.kind == "content"]
-        assert bool(told) == (name not in SILENT and (full or name not in BY_FULL))
-        assert all("vmstore erase" in one.remedy for one in told)
+        symptoms = [symptom for symptom in vmstore.doctor(path, full=full).symptoms if symptom.kind == "content"]
+        assert bool(symptoms) == (name not in SILENT and (full or name not in BY_FULL))
+        assert all("vmstore erase" in symptom.remedy for symptom in symptoms)
 
 
 def test_a_damaged_message_is_told_as_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +125,8 @@ def test_a_damaged_message_is_told_as_damaged(tmp_path: Path, monkeypatch: pytes
     with poisoned(tmp_path / "a.vms", POISON["a page left"], monkeypatch) as store:
         session = store.session("s")
         assert session.wire.messages(call=1) == [{"role": "user", "content": TWO}]
-        (told,) = session.wire.messages(call=2)
-        assert told["role"] == "user" and told["content"].startswith("[damaged: ")
+        (message,) = session.wire.messages(call=2)
+        assert message["role"] == "user" and message["content"].startswith("[damaged: ")
 
 
 def test_a_bundle_of_it_is_refused_before_anything_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

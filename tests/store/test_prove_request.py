@@ -41,10 +41,10 @@ def test_what_a_call_was_sent_is_proven(tmp_path: Path) -> None:
         for number, request in enumerate(requests, 1):
             proof = (fork if number < 3 else session).prove(call=number)
             assert proof.content is not None and json.loads(proof.content) == request
-            said = check(proof.proof, key.public, proof.content)
+            value = check(proof.proof, key.public, proof.content)
             assert (
-                said == proof.says + ", with this content"
-                and f"was sent in the recorded context of call {number} " in said
+                value == proof.says + ", with this content"
+                and f"was sent in the recorded context of call {number} " in value
             )
             other = proof.content.replace(b"Question", b"Queztion")
             with pytest.raises(ValueError, match="the content is another one"):
@@ -63,10 +63,10 @@ def test_every_byte_of_a_proof_of_a_request_counts(tmp_path: Path) -> None:
             wrong[at] = ord("7") if wrong[at] != ord("7") else ord("8")
             with pytest.raises((ValueError, TypeError, struct.error)):
                 check(bytes(wrong), key.public)
-        told = json.loads(proof.proof)
-        told[1][1] = json.loads(session.prove(call=3).proof)[1][1]
+        document = json.loads(proof.proof)
+        document[1][1] = json.loads(session.prove(call=3).proof)[1][1]
         with pytest.raises(ValueError, match="commit states another digest"):
-            check(json.dumps(told, separators=(",", ":")).encode() + b"\n", key.public)
+            check(json.dumps(document, separators=(",", ":")).encode() + b"\n", key.public)
 
 
 def test_what_was_erased_is_proven_by_its_digest(tmp_path: Path) -> None:

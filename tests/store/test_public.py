@@ -62,7 +62,7 @@ TWINS = (
     AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
     AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncArtifacts, AsyncAtoms, AsyncVBriefTools,
 )  # fmt: skip
-LIMITED = tuple(one for one in (*PARTS, *TWINS) if one not in (vmstore.Context, vmstore.Result))
+LIMITED = tuple(case for case in (*PARTS, *TWINS) if case not in (vmstore.Context, vmstore.Result))
 TYPES_MIN = 70  # so that a walk that finds nothing fails
 REQUEST = {"model": "m-1", "messages": [{"role": "user", "content": "The train leaves at nine."}]}
 BUDGET = 4_000
@@ -77,12 +77,12 @@ def unwarned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def methods(owner: type) -> dict[str, Any]:
     """The public methods and properties of a class's own, as functions."""
-    found = {}
+    fields = {}
     for name, member in vars(owner).items():
         function = member.fget if isinstance(member, property) else member
         if not name.startswith("_") and inspect.isfunction(function):
-            found[name] = function
-    return found
+            fields[name] = function
+    return fields
 
 
 def hints(function: Any) -> dict[str, Any]:
@@ -93,48 +93,48 @@ def hints(function: Any) -> dict[str, Any]:
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("vmstore"):
             room = importlib.import_module(node.module)
-            for one in node.names:
-                if hasattr(room, one.name):
-                    names.setdefault(one.asname or one.name, getattr(room, one.name))
+            for name in node.names:
+                if hasattr(room, name.name):
+                    names.setdefault(name.asname or name.name, getattr(room, name.name))
     return typing.get_type_hints(function, names)
 
 
-def types_in(hint: Any, found: set[type]) -> None:
+def types_in(hint: Any, hints: set[type]) -> None:
     """Adds every class of ours that an annotation names, and those that its fields name."""
     for part in typing.get_args(hint):
-        types_in(part, found)
+        types_in(part, hints)
     hint = typing.get_origin(hint) or hint
-    if not isinstance(hint, type) or not hint.__module__.startswith("vmstore") or hint in found:
+    if not isinstance(hint, type) or not hint.__module__.startswith("vmstore") or hint in hints:
         return
-    found.add(hint)
+    hints.add(hint)
     if issubclass(hint, msgspec.Struct | tuple):
         for field in typing.get_type_hints(hint).values():
-            types_in(field, found)
+            types_in(field, hints)
 
 
 def answered() -> set[type]:
     """Every class that something public answers with."""
-    found: set[type] = set()
-    functions = [one for name in vmstore.__all__ if inspect.isfunction(one := getattr(vmstore, name))]
+    actual: set[type] = set()
+    functions = [value for name in vmstore.__all__ if inspect.isfunction(value := getattr(vmstore, name))]
     for owner in (*PARTS, vmstore.Live, *vmstore.Live.__mro__[1:2]):
         functions += methods(owner).values()
     for function in functions:
-        types_in(hints(function).get("return"), found)
-    return found
+        types_in(hints(function).get("return"), actual)
+    return actual
 
 
 def test_every_type_that_a_public_method_returns_has_a_public_name() -> None:
     """Whatever a public method or function answers, and whatever that holds, can be imported from vmstore."""
     public = {id(getattr(vmstore, name)) for name in vmstore.__all__}
-    found = answered()
-    assert [one for one in found if id(one) not in public and one.__name__ not in ("Log", "Runtime")] == []
-    assert len(found) > TYPES_MIN
+    actual = answered()
+    assert [rule for rule in actual if id(rule) not in public and rule.__name__ not in ("Log", "Runtime")] == []
+    assert len(actual) > TYPES_MIN
 
 
 def test_an_import_loads_nothing_but_the_door() -> None:
     """A fresh `import vmstore` loads no other module of the package, QueryError and the results included."""
-    told = "import sys, vmstore; print(sorted(name for name in sys.modules if name.startswith('vmstore')))"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    text = "import sys, vmstore; print(sorted(name for name in sys.modules if name.startswith('vmstore')))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['vmstore']"
     assert issubclass(vmstore.QueryError, vmstore.VmstoreError)
 
@@ -144,19 +144,19 @@ MANY = {"Live": 28}
 
 
 @pytest.mark.parametrize(
-    "owner", [*LIMITED, vmstore.Live, PageActions], ids=lambda one: f"{one.__module__}.{one.__name__}"
+    "owner", [*LIMITED, vmstore.Live, PageActions], ids=lambda case: f"{case.__module__}.{case.__name__}"
 )
 def test_an_object_has_few_methods(owner: type) -> None:
     """No public object offers more than fifteen methods of its own, but for those that are listed with their number."""
-    own = [name for name, one in vars(owner).items() if not name.startswith("_") and inspect.isfunction(one)]
+    own = [name for name, item in vars(owner).items() if not name.startswith("_") and inspect.isfunction(item)]
     assert 1 <= len(own) <= MANY.get(owner.__name__, 15)
 
 
-@pytest.mark.parametrize("owner", [*PARTS, vmstore.Live, *TWINS, AsyncLive], ids=lambda one: one.__module__)
+@pytest.mark.parametrize("owner", [*PARTS, vmstore.Live, *TWINS, AsyncLive], ids=lambda case: case.__module__)
 def test_help_is_complete(owner: type) -> None:
     """What `help` says of a public object sends nobody elsewhere."""
     documented = [("", owner), *((name, vars(owner)[name]) for name in methods(owner))]
-    sends = [name for name, one in documented if re.search(r"(?i)\bsee `|specs/", one.__doc__ or "see `")]
+    sends = [name for name, text in documented if re.search(r"(?i)\bsee `|specs/", text.__doc__ or "see `")]
     assert sends == []
 
 
@@ -226,10 +226,10 @@ def test_every_old_name_leads_to_a_new_one() -> None:
                 (store.memory, FACTS),
                 (store.admin, ADMIN),
             )
-            for one, table in tables:
+            for item, table in tables:
                 for old in table:
-                    assert old not in vars(type(one))
-                    getattr(one, old)
+                    assert old not in vars(type(item))
+                    getattr(item, old)
 
     async def twins() -> None:
         async with vmstore.aio.memory_store() as store:
@@ -241,9 +241,9 @@ def test_every_old_name_leads_to_a_new_one() -> None:
                 (store.memory, FACTS),
                 (store.admin, ADMIN),
             )
-            for one, table in tables:
+            for entry, table in tables:
                 for old in table.keys() - {"log", "views"}:  # which no twin ever had
-                    assert inspect.iscoroutinefunction(inspect.unwrap(getattr(one, old))), old
+                    assert inspect.iscoroutinefunction(inspect.unwrap(getattr(entry, old))), old
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -278,11 +278,11 @@ def test_a_whole_number_is_a_call() -> None:
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda one: one.context(cal=3), r"Session\.context\(\).*'cal'; did you mean 'call'"),
-        (lambda one: one.wire.request(cal=3), r"Wire\.request\(\).*'cal'; did you mean 'call'"),
-        (lambda one: one.pages(typ="claim"), r"Session\.pages\(\).*'typ'; did you mean 'type'"),
-        (lambda one: one.content("p1", levl=1), r"Session\.content\(\).*'levl'; did you mean 'level'"),
-        (lambda one: one.fork("b", tern=1), r"Session\.fork\(\).*'tern'; did you mean 'turn'"),
+        (lambda value: value.context(cal=3), r"Session\.context\(\).*'cal'; did you mean 'call'"),
+        (lambda session: session.wire.request(cal=3), r"Wire\.request\(\).*'cal'; did you mean 'call'"),
+        (lambda value: value.pages(typ="claim"), r"Session\.pages\(\).*'typ'; did you mean 'type'"),
+        (lambda value: value.content("p1", levl=1), r"Session\.content\(\).*'levl'; did you mean 'level'"),
+        (lambda value: value.fork("b", tern=1), r"Session\.fork\(\).*'tern'; did you mean 'turn'"),
     ],
 )
 def test_a_wrong_keyword_names_the_method_that_was_called(call: Any, named: str) -> None:
@@ -299,9 +299,9 @@ def test_a_wrong_keyword_names_the_method_that_was_called(call: Any, named: str)
 def test_a_live_session_is_opened_by_a_call_of_its_own() -> None:
     """Settings are a value, keywords or both; `session` takes them for one more release and warns."""
     with vmstore.memory_store() as store:
-        one = store.live_session("one", vmstore.LiveSettings(l0_tokens_max=BUDGET, policy="lru"), rules="short")
-        assert (one.settings.l0_tokens_max, one.settings.policy, one.settings.rules) == (BUDGET, "lru@1", "short")
-        assert store.live_session("two", one.settings).settings == one.settings
+        live = store.live_session("one", vmstore.LiveSettings(l0_tokens_max=BUDGET, policy="lru"), rules="short")
+        assert (live.settings.l0_tokens_max, live.settings.policy, live.settings.rules) == (BUDGET, "lru@1", "short")
+        assert store.live_session("two", live.settings).settings == live.settings
         with pytest.warns(DeprecationWarning, match="Store.live_session"):
             assert isinstance(store.session("three", l0_tokens_max=BUDGET), vmstore.Live)
         assert isinstance(store.session("one"), vmstore.Live)
@@ -314,7 +314,7 @@ def test_the_keywords_of_settings_are_the_settings() -> None:
     """A type checker sees every setting there is, with its type."""
     fields = typing.get_type_hints(vmstore.KernelSettings)
     assert typing.get_type_hints(LiveSettings) == fields
-    assert typing.get_type_hints(WhatIf) == {name: one for name, one in fields.items() if name != "policy"}
+    assert typing.get_type_hints(WhatIf) == {name: value for name, value in fields.items() if name != "policy"}
 
 
 # Trust, debug, care
@@ -363,12 +363,12 @@ def test_the_care_of_a_store_on_disk_is_its_own(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "agent.vms") as store:
         store.record("trip", REQUEST)
         assert store.admin.doctor().namespaces[0].namespace == "default"
-        assert [one.outcome for one in store.admin.merge(tmp_path / "other.vms").sessions] == ["new"]
-        assert [one.session for one in store.sessions()] == ["hers", "trip"]
-        assert [one.session for one in store.admin.archive("hers", grace_s=0).sessions] == ["hers"]
-        assert [one.session for one in store.admin.unarchive("hers").sessions] == ["hers"]
+        assert [session.outcome for session in store.admin.merge(tmp_path / "other.vms").sessions] == ["new"]
+        assert [session.session for session in store.sessions()] == ["hers", "trip"]
+        assert [session.session for session in store.admin.archive("hers", grace_s=0).sessions] == ["hers"]
+        assert [session.session for session in store.admin.unarchive("hers").sessions] == ["hers"]
         assert store.trust.seal(key).sessions == 2
         assert store.trust.prove("trip", "p4", call=1).says
         store.sharing.share("sandbox:team-a")
-        assert [one.to for one in store.sharing.grants()] == ["sandbox:team-a"]
-        assert [one.region for one in store.sharing.regions()] == ["default"]
+        assert [grant.to for grant in store.sharing.grants()] == ["sandbox:team-a"]
+        assert [region.region for region in store.sharing.regions()] == ["default"]

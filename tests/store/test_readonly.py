@@ -25,13 +25,13 @@ def files(path: Path) -> dict[str, bytes]:
 def answers(store: Store) -> list[Any]:
     """All the questions a reader may ask, answered."""
     session = store.session("s")
-    found: list[Any] = [store.sessions(), list(store.tail()), session.pages(), session.calls(), session.turns()]
+    items: list[Any] = [store.sessions(), list(store.tail()), session.pages(), session.calls(), session.turns()]
     for call in session.calls():
-        found.append(session.context(call=call.call).to_dict(messages=True, render=True))
+        items.append(session.context(call=call.call).to_dict(messages=True, render=True))
     for page in session.pages():
-        found += [session.content(page.page), session.lineage.history(page.page), session.lineage.ancestors(page.page)]
-        found.append(session.lineage.descendants(page.page))
-    return found
+        items += [session.content(page.page), session.lineage.history(page.page), session.lineage.ancestors(page.page)]
+        items.append(session.lineage.descendants(page.page))
+    return items
 
 
 def no_views(folder: Path) -> None:

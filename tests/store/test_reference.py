@@ -165,10 +165,10 @@ def test_an_unknown_hint_names_the_nearest(named: Session) -> None:
 
 def test_a_store_finds_a_page_by_an_unambiguous_tail(store: Store, named: Session) -> None:
     """`find` answers session and page; what could be several is refused with each in full."""
-    found, page = store.catalog.find_page("ask_db")
-    assert (found.name, found.page(page)) == ("named", named.page("ask_db"))
-    found, page = store.catalog.find_page("vm://default/s/p4")
-    assert (found.name, page) == ("s", "p4")
+    session, page = store.catalog.find_page("ask_db")
+    assert (session.name, session.page(page)) == ("named", named.page("ask_db"))
+    session, page = store.catalog.find_page("vm://default/s/p4")
+    assert (session.name, page) == ("s", "p4")
     store.record("t", request(HEAD))
     with refused("no-such-name", UnknownError, "p4"):
         store.catalog.find_page("p4")

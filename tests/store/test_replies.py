@@ -19,7 +19,7 @@ def reply(session: Session, tokens: int) -> int:
     return position
 
 
-def told(store: Store, session: Session, position: int | None = None) -> list[tuple[str, int | None, str | None]]:
+def calls_of(store: Store, session: Session, position: int | None = None) -> list[tuple[str, int | None, str | None]]:
     """What VMQL says of a session's calls at a position."""
     word = "" if position is None else f" AS OF POSITION {position}"
     rows = store.query(f"CALLS status, tokens_reported, stop{word}", session=session.name)
@@ -33,8 +33,8 @@ def test_a_moment_shows_the_last_answer_there_was() -> None:
     session = store.session("s")
     first, second = reply(session, 10), reply(session, 20)
     for _ in range(2):
-        assert told(store, session, first) == [("ok", 10, "10")]
-        assert told(store, session, second) == told(store, session) == [("ok", 20, "20")]
+        assert calls_of(store, session, first) == [("ok", 10, "10")]
+        assert calls_of(store, session, second) == calls_of(store, session) == [("ok", 20, "20")]
         assert [call.tokens_reported for call in session.calls()] == [20]
         store.admin.rebuild()
     assert store.verify().ok
@@ -55,5 +55,5 @@ def test_a_fork_answers_the_call_it_began_at() -> None:
     for seen, tokens in ((session, 20), (fork, 40), (other, 10)):
         assert [(call.tokens_reported, call.stop) for call in seen.calls()] == [(tokens, str(tokens))]
         assert seen.context().tokens_reported == tokens
-        assert told(store, seen) == [("ok", tokens, str(tokens))]
+        assert calls_of(store, seen) == [("ok", tokens, str(tokens))]
     assert store.verify().ok

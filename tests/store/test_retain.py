@@ -25,7 +25,7 @@ DAY = 86_400_000_000
 START = 1_795_301_701_000_000
 
 
-def told(store: Store, session: str, day: int, text: str, user: str | None = None) -> None:
+def record_on_day(store: Store, session: str, day: int, text: str, user: str | None = None) -> None:
     """A call that was recorded on a day."""
     if user is not None:
         store.session(session, create=True, user=user)
@@ -39,7 +39,7 @@ def opened(path: Path, day: int) -> Store:
     return vmstore.open(path, clock=ManualClock(START + day * DAY), ids=SeededIds(day + 1))
 
 
-def found(folder: Path, text: bytes) -> list[str]:
+def files_with(folder: Path, text: bytes) -> list[str]:
     """The files below a folder that hold a text, packed or not."""
     return found_in(folder, [text]).get(text, [])
 
@@ -47,7 +47,7 @@ def found(folder: Path, text: bytes) -> list[str]:
 def test_a_rule_is_stated_listed_replaced_and_taken_away(store_path: Path) -> None:
     """Rules are in the namespace's own session: another handle reads them, the last of a name holds."""
     with opened(store_path, 0) as store:
-        told(store, "s", 0, "Hello.")
+        record_on_day(store, "s", 0, "Hello.")
         assert rules(store) == []
         keep(store, "90d")
         keep(store, "2w", where="role = tool", user="ann", name="tools")
@@ -87,7 +87,7 @@ def test_a_rule_of_an_earlier_version_holds_until_another_is_stated(store_path: 
         )
 
     with opened(store_path, 0) as store:
-        told(store, "s", 0, "Hello.", user="ann")
+        record_on_day(store, "s", 0, "Hello.", user="ann")
         for name in ("a", "b", "c"):
             system_session.append(store._ns, marked(f"retention:{name}", RetentionRule(name, DAY, user="ann")))
         system_session.append(store._ns, marked("else:d", RetentionRule("d", DAY)))
@@ -101,7 +101,7 @@ def test_a_rule_of_an_earlier_version_holds_until_another_is_stated(store_path: 
         assert rules(store) == [RetentionRule("a", 4 * DAY), RetentionRule("b", 3 * DAY, user="ann")]
         vmstore.erase(store, user="ann")
         assert rules(store) == [RetentionRule("a", 4 * DAY)] and store.verify().ok
-    assert found(store_path, b'"user":"ann"') == []
+    assert files_with(store_path, b'"user":"ann"') == []
 
 
 @pytest.mark.parametrize("time", ["", "90", "d", "0d", "-1d", "1.5d", "90 d", "9999999d"])
@@ -120,7 +120,7 @@ def test_a_time_reads_back(time: str) -> None:
 def test_a_condition_that_is_none_is_refused(store_path: Path) -> None:
     """A rule whose condition cannot be asked is not stated."""
     with opened(store_path, 0) as store:
-        told(store, "s", 0, "Hello.")
+        record_on_day(store, "s", 0, "Hello.")
         with pytest.raises(VmstoreError):
             keep(store, "1d", where="nothing = like that")
         assert rules(store) == []
@@ -131,17 +131,17 @@ def test_a_condition_that_is_none_is_refused(store_path: Path) -> None:
 def test_sessions_go_by_when_they_were_last_used(store_path: Path) -> None:
     """A session goes after its time, wherever its words lay; one used since, or of a used fork, stays whole."""
     with opened(store_path, 0) as store:
-        told(store, "old", 0, "quokka in the margins")
-        told(store, "busy", 0, "walrus in the margins")
-        told(store, "parent", 0, "ibis in the margins")
-        told(store, "busy", 60, "walrus again")
+        record_on_day(store, "old", 0, "quokka in the margins")
+        record_on_day(store, "busy", 0, "walrus in the margins")
+        record_on_day(store, "parent", 0, "ibis in the margins")
+        record_on_day(store, "busy", 60, "walrus again")
         store.session("parent").fork("child")
         keep(store, "90d")
     with opened(store_path, 100) as store:
-        told(store, "child", 95, "ibis again")
+        record_on_day(store, "child", 95, "ibis again")
         dry = apply(store, dry_run=True)
         assert (dry.sessions, dry.pages, dry.done) == (["old"], [], False)
-        assert [(one.session, one.why) for one in dry.spared] == [("parent", "its fork child is used")]
+        assert [(session.session, session.why) for session in dry.spared] == [("parent", "its fork child is used")]
         ordinal = store.admin.log.ordinal
         done = apply(store)
         assert done.erased is not None and done.erased.reason == "retention"
@@ -153,22 +153,22 @@ def test_sessions_go_by_when_they_were_last_used(store_path: Path) -> None:
         assert "ibis" in str(store.session("child").wire.messages())
         again = apply(store)
         assert again.erased is None and store.verify().ok
-    assert found(store_path, b"quokka") == [] and found(store_path, b"walrus") != []
+    assert files_with(store_path, b"quokka") == [] and files_with(store_path, b"walrus") != []
 
 
 def test_pages_go_by_when_they_were_made(store_path: Path) -> None:
     """A rule with a condition takes the pages it holds for, of the user it names, that were made before."""
     with opened(store_path, 0) as store:
-        told(store, "a", 0, "quokka of ann", user="ann")
-        told(store, "b", 0, "walrus of bob", user="bob")
-        told(store, "a", 99, "heron of ann")
+        record_on_day(store, "a", 0, "quokka of ann", user="ann")
+        record_on_day(store, "b", 0, "walrus of bob", user="bob")
+        record_on_day(store, "a", 99, "heron of ann")
         keep(store, "30d", where="role = user", user="ann", name="said")
     with opened(store_path, 100) as store:
         done = apply(store)
         assert len(done.pages) == 1 and done.pages[0].startswith("a/") and done.sessions == []
         assert store.verify().ok
         assert [p.session for p in store.pages(role="user")].count("b") == 1
-    assert found(store_path, b"heron of ann") and found(store_path, b"walrus of bob")
+    assert files_with(store_path, b"heron of ann") and files_with(store_path, b"walrus of bob")
 
 
 def test_what_is_held_stays(store_path: Path) -> None:
@@ -177,15 +177,15 @@ def test_what_is_held_stays(store_path: Path) -> None:
         live = store.live_session("live", l0_tokens_max=3_000, reserve_faults_tokens=200, system="Be brief.")
         (pinned,) = live.user("ibis is pinned")
         live.pin(pinned)
-        told(store, "held", 0, "quokka is held")
+        record_on_day(store, "held", 0, "quokka is held")
         (page,) = store.session("held").pages(role="user")
         store.session("held").annotate(page.page, tags=["hold"])
         keep(store, "10d")
         keep(store, "10d", where="role = user", name="said")
     with opened(store_path, 100) as store:
-        held = apply(store)
-        assert held.erased is None and held.sessions == held.pages == []
-        assert {(one.rule, one.session) for one in held.spared} == {
+        report = apply(store)
+        assert report.erased is None and report.sessions == report.pages == []
+        assert {(page.rule, page.session) for page in report.spared} == {
             (rule, session) for rule in ("default", "said") for session in ("held", "live")
         }
         store.session("held").annotate(page.page, untags=["hold"])

@@ -21,9 +21,9 @@ from vmstore.retraction.results import Retraction
 DERIVES = int(LinkKind.DERIVES)
 
 
-def kinds(told: Retraction) -> set[str]:
+def kinds(retraction: Retraction) -> set[str]:
     """The kinds of conflicts that are named."""
-    return {one.kind for one in told.conflicts}
+    return {conflict.kind for conflict in retraction.conflicts}
 
 
 def test_what_stands_on_a_page_is_marked_and_nothing_else() -> None:
@@ -39,10 +39,10 @@ def test_what_stands_on_a_page_is_marked_and_nothing_else() -> None:
     web.relate("s", made, shown, LinkKind.HAS_CAPTION)
     for kind in (LinkKind.SUPERSEDES, LinkKind.CONTRADICTS, LinkKind.SAME_AS, LinkKind.REFERENCES):
         web.page("s", (int(kind), root))
-    told = vmstore.retract(web.store, page=f"p{root}", reason="wrong")
+    retraction = vmstore.retract(web.store, page=f"p{root}", reason="wrong")
     assert superseded(web.store, "s") == {root, made, again, cites, shown}
     assert sound not in superseded(web.store, "s")
-    because = {page.page: page.because for page in told.sessions[0].pages}
+    because = {page.page: page.because for page in retraction.sessions[0].pages}
     assert because[f"p{root}"] == "itself" and because[f"p{cites}"] == f"cites p{again}"
     assert web.store.verify().ok
 
@@ -62,8 +62,8 @@ def test_the_reason_is_told_and_the_past_stays() -> None:
     assert session.pages(position=position) == before
     assert session.info().position == position + 2, "two marks in one commit"
     assert [edge.status for edge in session.lineage.ancestors(f"p{made}")] == ["superseded"]
-    found = web.store.query("PAGES page WHERE status = superseded", session="s").to_dicts()
-    assert [row["page"] for row in found] == [f"p{root}", f"p{made}"]
+    rows = web.store.query("PAGES page WHERE status = superseded", session="s").to_dicts()
+    assert [row["page"] for row in rows] == [f"p{root}", f"p{made}"]
 
 
 def test_asking_writes_nothing() -> None:
@@ -106,8 +106,8 @@ def test_every_conflict_is_named() -> None:
     newer = web.page("s", (int(LinkKind.SUPERSEDES), settled), type_=PageType.CLAIM)
     usurper = web.page("s", (DERIVES, root), (int(LinkKind.SUPERSEDES), sound))
     web.fork("s", "f")
-    told = vmstore.retract(web.store, page=f"s/p{root}", dry_run=True)
-    named = {(one.kind, one.session, one.page) for one in told.conflicts}
+    retraction = vmstore.retract(web.store, page=f"s/p{root}", dry_run=True)
+    named = {(conflict.kind, conflict.session, conflict.page) for conflict in retraction.conflicts}
     assert {
         ("partly", "s", f"p{partly}"),
         ("annotated", "s", f"p{noted}"),
@@ -144,11 +144,11 @@ def test_what_a_call_spawned_falls_with_it() -> None:
     call = web.page("s")
     web.spawn("s", call, "child")
     inside = {web.page("child"), web.page("child")}
-    told = vmstore.retract(web.store, page=f"s/p{call}")
+    retraction = vmstore.retract(web.store, page=f"s/p{call}")
     assert superseded(web.store, "child") == inside
-    assert {page.because for one in told.sessions if one.session == "child" for page in one.pages} == {
-        f"spawned p{call}"
-    }
+    assert {
+        page.because for session in retraction.sessions if session.session == "child" for page in session.pages
+    } == {f"spawned p{call}"}
 
 
 def test_the_answer_of_a_spawned_session_is_its_parents_result() -> None:
@@ -183,8 +183,8 @@ def test_the_causes_find_their_pages() -> None:
     roots = [page.page for page in results.sessions[0].pages if page.because == "itself"]
     session = store.session("s")
     assert roots and all(session.page(page).role == "tool" for page in roots)
-    said = vmstore.retract(store, actor="user", dry_run=True)
-    made = [page.page for page in said.sessions[0].pages if page.because == "itself"]
+    retraction = vmstore.retract(store, actor="user", dry_run=True)
+    made = [page.page for page in retraction.sessions[0].pages if page.because == "itself"]
     assert made == [page.page for page in session.pages(role="user")]
     whole = vmstore.retract(store, session="s", dry_run=True)
     assert whole.pages == len(session.pages())
@@ -198,16 +198,16 @@ def test_a_user_and_an_agent_are_actors() -> None:
         store.session(name, create=True, user=user, agent="planner")
         store.record(name, chat, {"choices": [{"message": {"role": "assistant", "content": "Hi."}}]})
     store.session("a").fork("c")
-    assert [one.session for one in vmstore.retract(store, actor="ann", dry_run=True).sessions] == ["a", "c"]
+    assert [session.session for session in vmstore.retract(store, actor="ann", dry_run=True).sessions] == ["a", "c"]
     planner = vmstore.retract(store, actor="planner", dry_run=True)
-    assert {one.session for one in planner.sessions} == {"a", "b", "c"}
-    assert all(page.type == "transcript" for one in planner.sessions for page in one.pages)
+    assert {session.session for session in planner.sessions} == {"a", "b", "c"}
+    assert all(page.type == "transcript" for session in planner.sessions for page in session.pages)
     within = vmstore.retract(store, actor="planner", in_session="b", dry_run=True)
-    assert [one.session for one in within.sessions] == ["b"]
+    assert [session.session for session in within.sessions] == ["b"]
 
 
 @pytest.mark.parametrize(
-    ("told", "error", "words"),
+    ("fields", "error", "words"),
     [
         ({}, InputError, "name one"),
         ({"page": "p2", "tool": "x"}, InputError, "page and tool"),
@@ -220,14 +220,14 @@ def test_a_user_and_an_agent_are_actors() -> None:
         ({"page": "p2", "reason": "a\nb"}, InputError, "reason"),
     ],
 )
-def test_what_is_no_cause_is_refused(told: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_what_is_no_cause_is_refused(fields: dict[str, Any], error: type[Exception], words: str) -> None:
     """What names nothing, or too much, is refused with the remedy and writes nothing."""
     web = Web()
     web.session("s")
     web.page("s")
     ordinal = web.store.admin.log.ordinal
     with pytest.raises(error, match=words):
-        vmstore.retract(web.store, **told)
+        vmstore.retract(web.store, **fields)
     assert web.store.admin.log.ordinal == ordinal
 
 
@@ -260,8 +260,10 @@ def test_it_is_what_a_plain_reading_finds(deeds: list[Deed], where: int, which: 
     session = names[where % len(names)]
     root = web.pages[session][which % len(web.pages[session])]
     expected = web.fallen({_maker(web, root, session): {root}})
-    told = vmstore.retract(web.store, page=f"{session}/p{root}")
-    assert {one.session: {int(page.page[1:]) for page in one.pages} for one in told.sessions} == expected
+    retraction = vmstore.retract(web.store, page=f"{session}/p{root}")
+    assert {
+        session.session: {int(page.page[1:]) for page in session.pages} for session in retraction.sessions
+    } == expected
     for name in web.pages:
         assert superseded(web.store, name) == expected.get(name, set())
     assert not vmstore.retract(web.store, page=f"{session}/p{root}").work

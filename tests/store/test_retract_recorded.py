@@ -14,8 +14,8 @@ def test_a_tool_of_a_recorded_session(data: Path) -> None:
     name = store.import_file(data / "pi" / "before-compaction.jsonl").sessions[0].session
     session = store.session(name)
     before, position = session.context().messages(), session.info().position
-    found = vmstore.retract(store, tool="bash", reason="the machine was broken")
-    roots = {page.page for page in found.sessions[0].pages if page.because == "itself"}
+    retraction = vmstore.retract(store, tool="bash", reason="the machine was broken")
+    roots = {page.page for page in retraction.sessions[0].pages if page.because == "itself"}
     assert roots and all(session.page(page).role == "tool" for page in roots)
     marked = superseded(store, name)
     for page in session.pages():
@@ -25,4 +25,4 @@ def test_a_tool_of_a_recorded_session(data: Path) -> None:
             )
             assert not {int(edge.target[1:]) for edge in grounds} & marked
     assert session.context().messages() == before and session.info().position == position + len(marked)
-    assert found.sessions[0].calls > 0 and store.verify().ok
+    assert retraction.sessions[0].calls > 0 and store.verify().ok

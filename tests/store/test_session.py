@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.words import answer, request, said, system, user
+from tests.capture.words import answer, model_text, request, system, user
 from tests.refusals import refused
 from tests.store.kept import FULL, HEAD, told_at, told_in_memory
 from vmstore.core.asof import Call, Head, Position, Turn
@@ -63,7 +63,7 @@ def test_an_unknown_session_names_the_nearest() -> None:
 def test_sessions_are_listed_by_name_with_their_counts() -> None:
     """The list says of each session how much it holds."""
     with told_in_memory() as store:
-        store.record("a", request(HEAD), answer(said("x")))
+        store.record("a", request(HEAD), answer(model_text("x")))
         first, second = store.sessions()
         assert (first.session, first.turns, first.calls, first.messages, first.pages) == ("a", 1, 1, 3, 3)
         assert (second.session, second.turns, second.calls) == ("s", 2, 4)
@@ -87,7 +87,7 @@ def test_an_answer_names_the_moment_it_holds_for() -> None:
     with told_in_memory() as store:
         session = store.session("s")
         before = [session.context(call=n) for n in (1, 2, 3, 4)]
-        store.record("s", request([*HEAD, said("more"), user("and more")]))
+        store.record("s", request([*HEAD, model_text("more"), user("and more")]))
         for was in before:
             basis = was.basis
             for again in (session.context(position=basis.position), session.context(Call(basis.call))):
@@ -100,7 +100,7 @@ def test_the_past_does_not_move() -> None:
     with memory_store() as store:
         asked = []
         for n in range(1, 9):
-            store.record("s", request([system(f"v{n}"), user("q"), *[said(f"a{k}") for k in range(n)]]))
+            store.record("s", request([system(f"v{n}"), user("q"), *[model_text(f"a{k}") for k in range(n)]]))
             session = store.session("s")
             end = session.info().position
             asked.append(
@@ -159,8 +159,8 @@ def test_info_counts_the_whole_namespace(store_path: Path) -> None:
         store.record("t", request(HEAD))
         info = store.info()
         infos = store.sessions()
-        assert (info.sessions, info.pages) == (2, sum(one.pages for one in infos))
-        assert info.mutations == sum(one.mutations for one in infos) == len(list(store.tail()))
+        assert (info.sessions, info.pages) == (2, sum(info.pages for info in infos))
+        assert info.mutations == sum(info.mutations for info in infos) == len(list(store.tail()))
         folder = store_path / "default"
         assert info.bytes_log == sum(f.stat().st_size for f in folder.glob("log.sqlite*") if f.suffix != ".sqlite-shm")
         assert info.bytes_views > 0 == info.bytes_blobs

@@ -14,13 +14,13 @@ from vmstore.store.store import Store, memory_store
 SYSTEM = {"role": "system", "content": "You book trains."}
 
 
-def run_of(store: Store, name: str, *said: str, call_id: str = "c1", to: str = "Kyoto") -> None:
+def run_of(store: Store, name: str, *other_text: str, call_id: str = "c1", to: str = "Kyoto") -> None:
     """A run of one task: a call of a tool, its result, then what is said."""
     call = {"id": call_id, "type": "function", "function": {"name": "find", "arguments": json.dumps({"to": to})}}
     messages: list[dict[str, Any]] = [SYSTEM, {"role": "user", "content": "A train to Kyoto, please."}]
     messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
     messages += [{"role": "tool", "tool_call_id": call_id, "content": f"trains to {to}: two"}]
-    messages += [{"role": "user" if n % 2 else "assistant", "content": text} for n, text in enumerate(said)]
+    messages += [{"role": "user" if n % 2 else "assistant", "content": text} for n, text in enumerate(other_text)]
     store.record(name, {"model": "gpt-4o", "messages": [SYSTEM]}, None)  # so that pages are numbered otherwise
     store.record(name, {"model": "gpt-4o", "messages": messages}, None, cost=0.5)
 
@@ -37,14 +37,14 @@ def store() -> Store:
 
 def test_sessions_are_aligned_by_what_they_say(store: Store) -> None:
     """Equal pages stand together whatever their numbers and call ids are, different ones beside each other."""
-    found = store.session("a").debug.compare("b")
+    diff = store.session("a").debug.compare("b")
     by_change: dict[str, list[Any]] = {}
-    for line in found.lines:
+    for line in diff.lines:
         by_change.setdefault(line.change, []).append((line.text_before, line.text_after))
     assert ("There are two.", "Two trains.") in by_change["differs"]
     assert ("", "Booked.") in by_change["entered"] and ("", "Be brief.") in by_change["entered"]
-    assert found.same_pages == len(by_change["same"]) == 5, "the call is the same though its id is not"
-    assert (found.before.session, found.before.cost, found.after.session) == ("a", 0.5, "b")
+    assert diff.same_pages == len(by_change["same"]) == 5, "the call is the same though its id is not"
+    assert (diff.before.session, diff.before.cost, diff.after.session) == ("a", 0.5, "b")
     assert store.session("a").debug.compare("a").same_messages == store.session("a").info().messages
     with refused("no-session", UnknownError):
         store.session("a").debug.compare("c")

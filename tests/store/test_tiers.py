@@ -14,7 +14,7 @@ from vmstore.core.clock import ManualClock
 HOUR = DAY // 24
 
 
-def told(turns: int, words: int = 20, gap: int = 60_000_000, store: vmstore.Store | None = None) -> vmstore.Live:
+def talk_of(turns: int, words: int = 20, gap: int = 60_000_000, store: vmstore.Store | None = None) -> vmstore.Live:
     """A live session of some turns, each of about so many words, the last one just before now."""
     store = store or vmstore.memory_store(clock=ManualClock(NOW, 0))
     session = store.live_session("s", user="ada", l0_tokens_max=200_000, rules="passive")
@@ -33,7 +33,7 @@ def numbers(turns: list[vmstore.NearTurn]) -> list[int]:
 
 def test_the_last_five_turns_are_hot() -> None:
     """Five turns, newest first, with their words and tokens; as of an earlier turn those before it."""
-    memory = told(9).memory
+    memory = talk_of(9).memory
     assert numbers(memory.turns.hot()) == [9, 8, 7, 6, 5]
     first = memory.turns.hot()[0]
     assert first.user.startswith("Carriage 9:") and first.reply == "Noted 9." and first.tier == "hot"
@@ -43,12 +43,12 @@ def test_the_last_five_turns_are_hot() -> None:
 
 def test_hot_keeps_its_tokens() -> None:
     """No more than 1,500 tokens are hot, and with the current message no more than 2,000."""
-    memory = told(9, words=300).memory
+    memory = talk_of(9, words=300).memory
     kept = memory.turns.hot()
     assert (
         sum(turn.total_tokens for turn in kept)
         <= 1_500
-        < sum(turn.total_tokens for turn in told(9, 300).memory.turns.hot()) * 2
+        < sum(turn.total_tokens for turn in talk_of(9, 300).memory.turns.hot()) * 2
     )
     assert len(kept) == 3
     assert len(memory.turns.hot(current="word " * 1_000)) == 1
@@ -59,7 +59,7 @@ def test_nothing_of_a_session_over_is_hot() -> None:
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))
     session = filled("old", "ada", store)
     assert session.memory.turns.hot() == [] and len(session.memory.turns.warm()) == 5
-    closed = told(3)
+    closed = talk_of(3)
     assert len(closed.memory.turns.hot()) == 3
     closed.close()
     assert closed.memory.turns.hot() == [] and numbers(closed.memory.turns.warm()) == [3, 2, 1]
@@ -67,21 +67,21 @@ def test_nothing_of_a_session_over_is_hot() -> None:
 
 def test_the_fifty_turns_before_are_warm() -> None:
     """Fifty turns before the hot ones, less where they take over 15,000 tokens; those with a word of a query first."""
-    memory = told(70).memory
+    memory = talk_of(70).memory
     assert numbers(memory.turns.warm()) == [*range(65, 15, -1)]
     assert numbers(memory.turns.warm("carriage 30"))[0] == 65  # each has the word
     assert numbers(memory.turns.warm("and what of 30?"))[0] == 30
-    long = told(70, words=500).memory
+    long = talk_of(70, words=500).memory
     assert sum(turn.total_tokens for turn in long.turns.warm()) <= 15_000
     assert len(long.turns.warm()) == len(numbers(long.turns.warm())) < 50
 
 
 def test_a_reference_brings_an_older_turn_near() -> None:
     """A turn that was searched for is warm, as promoted, for three turns, and then far again."""
-    session = told(70)
+    session = talk_of(70)
     session.memory.recall("Noted 4")
-    (found, *_) = [turn for turn in session.memory.turns.warm() if turn.promoted]
-    assert found.turn < 16
+    (actual_turn, *_) = [turn for turn in session.memory.turns.warm() if turn.promoted]
+    assert actual_turn.turn < 16
     for turn in range(71, 75):
         session.user(f"Carriage {turn}.", at_us=NOW)
         session.pack(at_us=NOW)
@@ -92,7 +92,7 @@ def test_a_reference_brings_an_older_turn_near() -> None:
 def test_vmql_has_the_same_tiers() -> None:
     """TURNS gives each turn the tier and tokens of hot and warm, now and as of the past; SESSIONS the nearest."""
     store = vmstore.memory_store(clock=ManualClock(NOW, 0))
-    session = told(90, store=store)
+    session = talk_of(90, store=store)
     session.memory.recall("Noted 4", tokens=60)
     (page,) = session.user("My name is Alex.", at_us=NOW)
     session.memory.facts.state("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])
@@ -101,12 +101,12 @@ def test_vmql_has_the_same_tiers() -> None:
         near = [*session.memory.turns.hot(**moment), *session.memory.turns.warm(**moment)]
         wanted = {turn.turn: (turn.total_tokens, turn.tier, turn.is_identity_critical) for turn in near}
         rows = store.query(f"TURNS turn, total_tokens, memory_tier, is_identity_critical IN SESSION s {at}").to_dicts()
-        got = {row.pop("turn"): tuple(row.values()) for row in rows}
-        assert {turn: row for turn, row in got.items() if row[1] != "cold"} == wanted
-        assert {turn for turn, row in got.items() if row[2]} == {1, 91} & got.keys()
+        actual_rows = {row.pop("turn"): tuple(row.values()) for row in rows}
+        assert {turn: row for turn, row in actual_rows.items() if row[1] != "cold"} == wanted
+        assert {turn for turn, row in actual_rows.items() if row[2]} == {1, 91} & actual_rows.keys()
         ((total, tier),) = store.query(f"SESSIONS total_tokens, memory_tier IN SESSION s {at}")
-        assert total == sum(row[0] for row in got.values()) and tier == got[max(got)][1]
-        return {row[1] for row in got.values()}
+        assert total == sum(row[0] for row in actual_rows.values()) and tier == actual_rows[max(actual_rows)][1]
+        return {row[1] for row in actual_rows.values()}
 
     assert agree() == {"hot", "warm", "cold"}
     assert agree("AS OF TURN 30", turn=30) == {"hot", "warm"}
@@ -138,7 +138,7 @@ def test_cold_is_scored_by_age_likeness_and_anchor() -> None:
 
 def test_critical_turns_are_marked() -> None:
     """The first turn and one that an anchor of the user was taken from are kept to the word, and say so."""
-    session = told(8)
+    session = talk_of(8)
     memory: Any = session.memory
     (page,) = session.user("My name is Alex.", at_us=NOW)
     memory.facts.state("user", "is called", "Alex", attribute="name", strength=1.0, sources=[page])

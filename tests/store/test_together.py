@@ -38,14 +38,14 @@ def at_once(work: list[Callable[[], object]]) -> list[BaseException]:
     """Runs pieces of work in threads that start together; what they raised."""
     start, raised = threading.Barrier(len(work)), list[BaseException]()
 
-    def run(one: Callable[[], object]) -> None:
+    def run(act: Callable[[], object]) -> None:
         start.wait()
         try:
-            one()
+            act()
         except BaseException as error:
             raised.append(error)
 
-    threads = [threading.Thread(target=run, args=(one,)) for one in work]
+    threads = [threading.Thread(target=run, args=(item,)) for item in work]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -92,11 +92,11 @@ def test_threads_of_one_session_flush_for_each_call(made: Disk, tmp_path: Path) 
 def test_a_call_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
     """Of calls granted together each has its own answer or error."""
     with vmstore.open(tmp_path / "a.vms") as store:
-        held, work = store._ns.lock, list[Callable[[], object]]()
+        lock, work = store._ns.lock, list[Callable[[], object]]()
         for number in range(4):
             work.append(partial(store.record, f"s{number}", chat("Hello?"), answer("Hello.")))
             work.append(partial(store.record, f"bad{number}", {"messages": 5}))
-        with held:
+        with lock:
             threads = threading.Thread(target=lambda: raised.extend(at_once(work)))
             raised: list[BaseException] = []
             threads.start()
@@ -127,17 +127,17 @@ def test_a_name_opened_twice_at_once_is_one_session(tmp_path: Path) -> None:
 def test_nobody_is_overtaken_after_it_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that another handle asks for while one decides waits for it, and comes after it."""
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
-        for one in (store, other):
-            one.record("s", chat("Hello?"), answer("Hello."))
+        for case in (store, other):
+            case.record("s", chat("Hello?"), answer("Hello."))
         right, raced, waited = recorder.record, list[threading.Thread](), list[bool]()
 
-        def record(conversation: Conversation, *given: Any, **told: Any) -> Any:
+        def record(conversation: Conversation, *arguments: Any, **fields: Any) -> Any:
             if not raced:
                 raced.append(threading.Thread(target=lambda: other.record("s", chat("And?"), answer("So."))))
                 raced[0].start()
                 raced[0].join(0.2)
                 waited.append(raced[0].is_alive())
-            return right(conversation, *given, **told)
+            return right(conversation, *arguments, **fields)
 
         monkeypatch.setattr(recorder, "record", record)
         assert store.record("s", chat("Well?"), answer("Yes.")).call == 3
@@ -225,25 +225,25 @@ Read = list[tuple[bool, bool]]
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     """What is read of sessions from here on."""
-    found: Read = []
+    rows: Read = []
     right = recorder.follow
 
     def follow(engine: Engine, session: int, conversation: Conversation, position: int) -> int:
         assert isinstance(engine.log, SqliteLog)
-        found.append((not position, engine.log.lock.held))
+        rows.append((not position, engine.log.lock.held))
         return right(engine, session, conversation, position)
 
     monkeypatch.setattr(recorder, "follow", follow)
-    return found
+    return rows
 
 
 def test_a_shared_session_is_read_once(read: Read, tmp_path: Path) -> None:
     """Of two handles that take turns with a session each folds what the other wrote; who came later read it once."""
-    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
+    with vmstore.open(tmp_path / "a.vms") as file, vmstore.open(tmp_path / "a.vms") as other:
         for number in range(6):
-            for store in (one, other):
+            for store in (file, other):
                 store.record("s", chat(f"{number}"), answer("Yes."))
-        assert one.session("s").info().calls == 12 and one.verify().ok
+        assert file.session("s").info().calls == 12 and file.verify().ok
     assert [begins for begins, _ in read].count(True) == 1 and len(read) >= 11
 
 
@@ -251,14 +251,14 @@ def test_a_session_is_never_read_whole_while_others_wait(
     read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A first call reads its session before it takes the lock, and holding it what was written meanwhile alone."""
-    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
-        one.record("s", chat("Hello?"), answer("Hello."))
+    with vmstore.open(tmp_path / "a.vms") as file, vmstore.open(tmp_path / "a.vms") as other:
+        file.record("s", chat("Hello?"), answer("Hello."))
         follow = recorder.follow
 
-        def raced(*told: Any) -> int:
-            position = follow(*told)
+        def raced(*arguments: Any) -> int:
+            position = follow(*arguments)
             monkeypatch.setattr(recorder, "follow", follow)
-            one.record("s", chat("Me first."), answer("Well."))
+            file.record("s", chat("Me first."), answer("Well."))
             return position
 
         monkeypatch.setattr(recorder, "follow", raced)
@@ -269,21 +269,21 @@ def test_a_session_is_never_read_whole_while_others_wait(
 @pytest.mark.parametrize("opened", [True, False])
 def test_a_call_tried_by_two_at_once_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool) -> None:
     """A request id that somebody else writes between a call's reading and its turn gets that first answer."""
-    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
+    with vmstore.open(tmp_path / "a.vms") as file, vmstore.open(tmp_path / "a.vms") as other:
         if opened:
-            one.record("s", chat("Hello?"), answer("Hello."))
-        told = ("s", chat("Again?"), answer("Yes."))
+            file.record("s", chat("Hello?"), answer("Hello."))
+        values = ("s", chat("Again?"), answer("Yes."))
         right, raced = PendingWrite.prepare, list[Any]()
 
         def prepare(write: PendingWrite[Any]) -> None:
             right(write)
             if not raced:
                 raced.append(None)
-                raced[0] = other.record(*told, request_id="r1")
+                raced[0] = other.record(*values, request_id="r1")
 
         monkeypatch.setattr(PendingWrite, "prepare", prepare)
-        assert one.record(*told, request_id="r1") == raced[0]
-        assert one.session("s").info().calls == 1 + opened and one.verify().ok
+        assert file.record(*values, request_id="r1") == raced[0]
+        assert file.session("s").info().calls == 1 + opened and file.verify().ok
 
 
 class Interrupted(BaseException):
@@ -297,7 +297,7 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
             store.record(name, chat("Hello?"), answer("Hello."))
         engine, lock, group = store._ns.engine, store._ns.lock, store._ns.group_commit
 
-        def cut(*told: object, **more: object) -> None:
+        def cut(*arguments: object, **more: object) -> None:
             raise Interrupted
 
         raised: list[BaseException] = []

@@ -61,14 +61,17 @@ def test_a_model_is_asked_once_and_what_it_says_is_kept(store: Store) -> None:
     made = memory.turns.summarize(model)
     assert len(asked) == 1 and "turn 2\nUSER: What does part 2 cost?" in asked[0] and "turn 1\n" not in asked[0]
     assert (len(made.summaries), made.critical, made.by_words) == (4, [3], 3)
-    found = summaries(store)
-    assert found["turn 2"] == NOTES[0]["summary"] and found["turn 5"] == "What does part 5 cost? Part 5 costs 50 EUR."
-    assert sorted(found) == ["turn 2", "turn 4", "turn 5", "turn 6"]
+    actual_summaries = summaries(store)
+    assert (
+        actual_summaries["turn 2"] == NOTES[0]["summary"]
+        and actual_summaries["turn 5"] == "What does part 5 cost? Part 5 costs 50 EUR."
+    )
+    assert sorted(actual_summaries) == ["turn 2", "turn 4", "turn 5", "turn 6"]
     critical = [row["turn"] for row in store.query("TURNS turn WHERE is_identity_critical", session="s").to_dicts()]
     assert critical == [1, 3] and [fact.what for fact in store.memory.facts.all(user="ann")] == ["Oslo"]
     assert memory.turns.summarize(model).summaries == [] and len(asked) == 1
     store.admin.rebuild()
-    assert store.verify().ok and summaries(store) == found
+    assert store.verify().ok and summaries(store) == actual_summaries
 
 
 @pytest.mark.parametrize(
@@ -104,8 +107,8 @@ def test_a_live_session_keeps_its_hot_turns_and_its_prompt(store: Store) -> None
     made = live.memory.turns.summarize()
     hints = [live.page(page).hint for page in made.summaries]
     assert hints == ["turn 2", "turn 3"] and live.pack().pages == before and live.debug.check().ok
-    found = store.session("s").memory.recall_user("say 1")
-    assert "Say 1. It is 1." in str(found)
+    answer = store.session("s").memory.recall_user("say 1")
+    assert "Say 1. It is 1." in str(answer)
 
 
 def test_a_sentence_goes_with_its_turn(store: Store) -> None:

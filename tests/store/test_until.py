@@ -50,14 +50,14 @@ def test_the_first_leaving_and_the_next(live: Store) -> None:
     left = 0
     for name, page in pages.items():
         here = [page in context for _, context in shown]
-        told = list(zip([False, *here], here, [position for position, _ in shown], strict=False))
+        pairs = list(zip([False, *here], here, [position for position, _ in shown], strict=False))
         for verb, was in (("ENTERS", False), ("LEAVES", True)):
-            wanted = [at for before, now, at in told if before is was and now is not was]
-            found, after = [], None
+            wanted = [at for before, now, at in pairs if before is was and now is not was]
+            positions, after = [], None
             while (stop := until(live, session, f"{name} {verb} L0", after)) is not None:
-                found.append(stop.position)
+                positions.append(stop.position)
                 after = stop.position
-            assert found == wanted, (name, verb)
+            assert positions == wanted, (name, verb)
             left += len(wanted) if verb == "LEAVES" else 0
     assert left > 3, "pages gave way"
 
@@ -90,32 +90,32 @@ def test_a_decision_is_told_with_the_leaving(live: Store) -> None:
 )
 def test_what_can_be_waited_for(shipped: Store, predicate: str, relation: str, call: int | None) -> None:
     """A condition is asked of the first relation that has its columns, or of the one that is named."""
-    found = until(shipped, shipped.session("planning-220"), predicate)
+    actual = until(shipped, shipped.session("planning-220"), predicate)
     if call is None:
-        assert found is None or found.relation == relation
+        assert actual is None or actual.relation == relation
     else:
-        assert found is not None
-        assert (found.relation, found.call) == (relation, call)
-        assert found.event
+        assert actual is not None
+        assert (actual.relation, actual.call) == (relation, call)
+        assert actual.event
 
 
 def test_the_call_is_the_one_in_force(shipped: Store) -> None:
     """Turn and call of a stop are those of the position, also where its relation has no such columns."""
     session = shipped.session("planning-220")
     for predicate in ("LINKS WHERE kind = derives", "MESSAGES WHERE role = assistant", "VERSIONS WHERE tokens > 500"):
-        found = until(shipped, session, predicate)
-        assert found is not None
-        fact = until(shipped, session, f"MUTATIONS WHERE position = {found.position}")
+        actual = until(shipped, session, predicate)
+        assert actual is not None
+        fact = until(shipped, session, f"MUTATIONS WHERE position = {actual.position}")
         assert fact is not None
-        assert (found.turn, found.call) == (fact.row["turn"], fact.row["call"])
+        assert (actual.turn, actual.call) == (fact.row["turn"], fact.row["call"])
 
 
 def test_a_fork_stops_in_its_past(shipped: Store) -> None:
     """A fork stops where its parent did as long as they share the past, and never after what it does not see."""
     child, parent = shipped.session("try-b"), shipped.session("planning-220")
-    one, other = (until(shipped, session, "claim_storage_4 LEAVES L0") for session in (child, parent))
-    assert one is not None and other is not None
-    assert one.position == other.position
+    first, other = (until(shipped, session, "claim_storage_4 LEAVES L0") for session in (child, parent))
+    assert first is not None and other is not None
+    assert first.position == other.position
     assert until(shipped, parent, "turn = 200") is not None
     assert until(shipped, child, "turn = 200") is None
 
@@ -144,12 +144,12 @@ WRONG: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("predicate", "code", "place", "says"), WRONG, ids=[one[0] for one in WRONG])
+@pytest.mark.parametrize(("predicate", "code", "place", "says"), WRONG, ids=[row[0] for row in WRONG])
 def test_mistakes_are_pointed_at(shipped: Store, predicate: str, code: str, place: str, says: str) -> None:
     """What is wrong with a predicate is told with the place in it, and with what was meant."""
-    with pytest.raises(QueryError) as told:
+    with pytest.raises(QueryError) as caught:
         until(shipped, shipped.session("planning-220"), predicate)
-    error: Any = told.value
+    error: Any = caught.value
     assert error.code == code
     assert says in str(error)
     assert error.text == predicate

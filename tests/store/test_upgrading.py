@@ -41,20 +41,22 @@ def test_a_rehearsal_leaves_nothing(path: Path, tmp_path: Path) -> None:
     before, there = tree(tmp_path), sorted(tmp_path.iterdir())
     reader = apsw.Connection(str(path / "default/log.sqlite"))
     reader.execute("SELECT count(*) FROM commits").fetchall()
-    told: list[tuple[int, int]] = []
-    found = rehearse(path, "default", lambda done, total: told.append((done, total)), clock=ManualClock(5, 1_000_000))
+    rows: list[tuple[int, int]] = []
+    rehearsal = rehearse(
+        path, "default", lambda done, total: rows.append((done, total)), clock=ManualClock(5, 1_000_000)
+    )
     reader.close()
-    assert (found.ready, found.format_before, found.format) == (True, 0, FORMAT)
-    assert (found.commits, found.views, found.seconds) == (len(golden()), len(PROJECTORS), 1.0)
-    assert 0 < found.bytes == found.bytes_after < found.bytes_free and told
+    assert (rehearsal.ready, rehearsal.format_before, rehearsal.format) == (True, 0, FORMAT)
+    assert (rehearsal.commits, rehearsal.views, rehearsal.seconds) == (len(golden()), len(PROJECTORS), 1.0)
+    assert 0 < rehearsal.bytes == rehearsal.bytes_after < rehearsal.bytes_free and rows
     assert tree(tmp_path) == before and sorted(tmp_path.iterdir()) == there
 
 
 def test_what_is_rehearsed_is_what_happens(path: Path) -> None:
     """After the rehearsal the upgrade gives a log as long as was said, and then there is nothing to rehearse."""
-    said = rehearse(path, "default")
+    rehearsal = rehearse(path, "default")
     upgrade(path, "default")
-    assert (path / "default/log.sqlite").stat().st_size == said.bytes_after
+    assert (path / "default/log.sqlite").stat().st_size == rehearsal.bytes_after
     again = rehearse(path, "default")
     assert (again.format_before, again.commits, again.bytes) == (FORMAT, 0, 0)
     with vmstore.open(path) as store:
@@ -116,7 +118,7 @@ def test_a_view_that_differs_is_named(path: Path, monkeypatch: pytest.MonkeyPatc
         (os, "replace"),
         (log_room, "flush"),
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda case: case if isinstance(case, str) else "",
 )
 def test_a_kill_leaves_a_store_that_is_upgraded_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, where: object, step: str, after: bool
@@ -125,10 +127,10 @@ def test_a_kill_leaves_a_store_that_is_upgraded_again(
     old = (path / "default/log.sqlite").read_bytes()
     do = getattr(where, step)
 
-    def killed(*told: object, **more: object) -> object:
+    def killed(*arguments: object, **more: object) -> object:
         if not after:
             os._exit(9)
-        do(*told, **more)
+        do(*arguments, **more)
         os._exit(9)
 
     def work() -> None:

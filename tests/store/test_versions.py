@@ -34,24 +34,24 @@ def short(version: Version) -> tuple[int | None, ...]:
 def test_each_version_stands_beside_its_parent() -> None:
     """A version is measured against the one before, a shorter form against the version it stands for."""
     session, page = revised()
-    found = session.lineage.versions(page)
-    assert [short(one) for one in found] == [
+    versions = session.lineage.versions(page)
+    assert [short(version) for version in versions] == [
         (1, None, 0, 8, 8, 8),
         (2, 1, 0, 10, 2, 2),
         (2, 2, 1, 3, -7, -7),
         (3, 2, 0, 14, 4, 4),
     ]
-    assert [one.position for one in found] == sorted(one.position for one in found)
-    assert [one.method for one in found] == [None, None, "shortened", None]
-    assert {one.actor for one in found} == {"user"}
-    assert session.lineage.versions(page, position=found[1].position) == found[:2]
-    assert {one.delta for one in found} == {None}
+    assert [version.position for version in versions] == sorted(version.position for version in versions)
+    assert [version.method for version in versions] == [None, None, "shortened", None]
+    assert {version.actor for version in versions} == {"user"}
+    assert session.lineage.versions(page, position=versions[1].position) == versions[:2]
+    assert {version.delta for version in versions} == {None}
 
 
 def test_a_delta_is_a_unified_diff() -> None:
     """The difference names both contents, takes nothing and adds nothing that was not there, and ends its lines."""
     session, page = revised()
-    first, second, shorter, third = [one.delta for one in session.lineage.versions(page, delta=True)]
+    first, second, shorter, third = [version.delta for version in session.lineage.versions(page, delta=True)]
     assert first is None
     assert second is not None and second.splitlines()[-3:] == [" one", "-two", "+three"]
     assert second.splitlines()[0] == f"--- p{page}@position:{page}#level=0"
@@ -70,14 +70,19 @@ def test_what_is_no_text_has_no_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     batch.add(Update(opaque, 2, batch.cell(b"known now"), 9, 3))
     batch.commit(0)
     session = store_over(pen.engine).session("s")
-    assert [one.delta for one in session.lineage.versions(image, delta=True)] == [None] * 3
-    assert [(one.delta, one.tokens_added) for one in session.lineage.versions(opaque, delta=True)] == [
+    assert [version.delta for version in session.lineage.versions(image, delta=True)] == [None] * 3
+    assert [(version.delta, version.tokens_added) for version in session.lineage.versions(opaque, delta=True)] == [
         (None, 7),
         (None, -4),
     ]
     session, page = revised()
     monkeypatch.setattr(room, "DIFF_LINES_MAX", 3)
-    assert [bool(one.delta) for one in session.lineage.versions(page, delta=True)] == [False, False, True, False]
+    assert [bool(version.delta) for version in session.lineage.versions(page, delta=True)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_fork_goes_on_from_its_parents_versions() -> None:
@@ -92,8 +97,16 @@ def test_a_fork_goes_on_from_its_parents_versions() -> None:
     pen.engine.follow()
     store = store_over(pen.engine)
     name = next(info.session for info in store.sessions() if info.origin == "fork")
-    assert [(one.version, one.bytes) for one in store.session(name).lineage.versions(page)] == [(1, 3), (2, 7), (3, 9)]
-    assert [(one.version, one.bytes) for one in store.session("s").lineage.versions(page)] == [(1, 3), (2, 7), (3, 13)]
+    assert [(version.version, version.bytes) for version in store.session(name).lineage.versions(page)] == [
+        (1, 3),
+        (2, 7),
+        (3, 9),
+    ]
+    assert [(version.version, version.bytes) for version in store.session("s").lineage.versions(page)] == [
+        (1, 3),
+        (2, 7),
+        (3, 13),
+    ]
     assert fork != parent
 
 
@@ -106,10 +119,13 @@ def test_a_call_shared_is_a_call_that_saw_both() -> None:
     pen.pack(a)
     pen.pack(b, d)
     session = store_over(pen.engine).session("s")
-    found = [(one.page, one.shared, one.calls, one.affinity) for one in session.lineage.affinity(f"p{a}")]
-    assert found == [(f"p{b}", 2, 3, 2 / 4), (f"p{c}", 1, 1, 1 / 3)]
-    assert [one.text for one in session.lineage.affinity(a, limit=1)] == ["b"]
-    assert [one.page for one in session.lineage.affinity(a, call=1)] == [f"p{b}"]
+    rows = [
+        (affinity.page, affinity.shared, affinity.calls, affinity.affinity)
+        for affinity in session.lineage.affinity(f"p{a}")
+    ]
+    assert rows == [(f"p{b}", 2, 3, 2 / 4), (f"p{c}", 1, 1, 1 / 3)]
+    assert [item.text for item in session.lineage.affinity(a, limit=1)] == ["b"]
+    assert [row.page for row in session.lineage.affinity(a, call=1)] == [f"p{b}"]
     assert session.lineage.affinity(d, call=2) == []
 
 
@@ -125,11 +141,13 @@ def test_a_fork_counts_what_it_inherited() -> None:
     pen.pack(b)
     store = store_over(pen.engine)
     name = next(info.session for info in store.sessions() if info.origin == "fork")
-    assert [(one.page, one.shared, one.calls) for one in store.session(name).lineage.affinity(a)] == [
+    assert [(calls.page, calls.shared, calls.calls) for calls in store.session(name).lineage.affinity(a)] == [
         (f"p{b}", 2, 2),
         (f"p{c}", 2, 2),
     ]
-    assert [(one.page, one.shared, one.calls) for one in store.session("s").lineage.affinity(a)] == [(f"p{b}", 1, 2)]
+    assert [(calls.page, calls.shared, calls.calls) for calls in store.session("s").lineage.affinity(a)] == [
+        (f"p{b}", 1, 2)
+    ]
 
 
 @pytest.mark.parametrize("whole", [1, 1_000_000])
@@ -139,11 +157,11 @@ def test_affinities_are_what_the_contexts_say(whole: int, monkeypatch: pytest.Mo
     session = told_in_memory().session("s")
     contexts = [set(session.context(call=call.call).page_ids) for call in session.calls()]
     for page in session.pages():
-        one = page.position
+        position = page.position
         expected = {}
         for other in session.pages():
-            shared = sum({one, other.position} <= context for context in contexts)
-            if shared and other.position != one:
-                either = sum(bool({one, other.position} & context) for context in contexts)
+            shared = sum({position, other.position} <= context for context in contexts)
+            if shared and other.position != position:
+                either = sum(bool({position, other.position} & context) for context in contexts)
                 expected[other.page] = shared / either
-        assert {near.page: near.affinity for near in session.lineage.affinity(one, limit=None)} == expected
+        assert {near.page: near.affinity for near in session.lineage.affinity(position, limit=None)} == expected

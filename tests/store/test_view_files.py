@@ -70,13 +70,13 @@ def test_two_who_find_other_views_make_them_anew_once(
     (store_path / "default" / mine).write_bytes((other / "default" / theirs).read_bytes())
     right, looked = view_file._look, []
 
-    def look(path: Path, *given: object) -> object:
+    def look(path: Path, *arguments: object) -> object:
         looked.append(path)
         if len(looked) == 1:  # between this one's look and its lock another one does it all
-            found = right(path, *given)  # type: ignore[arg-type]
+            row = right(path, *arguments)  # type: ignore[arg-type]
             vmstore.open(store_path).close()
-            return found
-        return right(path, *given)  # type: ignore[arg-type]
+            return row
+        return right(path, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(view_file, "_look", look)
     with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(store_path) as store:

@@ -38,8 +38,8 @@ class ModelServer:
                 outer.asked.append({"path": self.path, **asked})
                 outer.headers.append({name.lower(): value for name, value in self.headers.items()})
                 outer.connections.add(self.client_address)
-                status, said = outer.replies.pop(0) if outer.replies else (200, openai("They chose Postgres 17."))
-                body = said if isinstance(said, bytes) else json.dumps(said).encode()
+                status, answer = outer.replies.pop(0) if outer.replies else (200, openai("They chose Postgres 17."))
+                body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -120,11 +120,11 @@ def test_a_failed_server_is_asked_once_more(server: ModelServer, kind: str) -> N
     assert len(server.asked) == 5
 
 
-@pytest.mark.parametrize("said", [b"prose, not JSON", {"choices": []}, openai(None), {"choices": [{"message": 3}]}])
-def test_an_answer_without_text_is_refused(server: ModelServer, said: Any) -> None:
+@pytest.mark.parametrize("value", [b"prose, not JSON", {"choices": []}, openai(None), {"choices": [{"message": 3}]}])
+def test_an_answer_without_text_is_refused(server: ModelServer, value: Any) -> None:
     """What holds no text is an error, and an answer that only reasoned gives its reasoning."""
     model = made(server, "openai")
-    server.replies = [(200, said)]
+    server.replies = [(200, value)]
     with pytest.raises(TextModelError):
         model.complete("Why?")
     server.replies = [(200, openai("", reasoning_content="Because."))]
@@ -154,9 +154,9 @@ def test_nothing_is_added_while_all_fits() -> None:
     """Before anything was compacted the history goes on as it came, and nothing is put before it."""
     over = engine(window_tokens=60_000)
     messages, reports = talked(over, 3)
-    found = over.on_message_inbound("Which database?", messages)
-    assert found.suppressed and found.prepend_text == "" and reports == []
-    assert found.messages == [*messages, {"role": "user", "content": "Which database?"}]
+    context = over.on_message_inbound("Which database?", messages)
+    assert context.suppressed and context.prepend_text == "" and reports == []
+    assert context.messages == [*messages, {"role": "user", "content": "Which database?"}]
 
 
 def test_a_long_conversation_is_compacted_and_still_answers() -> None:
@@ -164,12 +164,12 @@ def test_a_long_conversation_is_compacted_and_still_answers() -> None:
     over = engine(summarizer=lambda text: "They chose Postgres 17 for the archive.")
     messages, reports = talked(over, 24)
     assert reports and all(report.segments_compacted == 1 and report.tokens_freed > 0 for report in reports)
-    found = over.on_message_inbound("Which database did we take for the archive?", messages)
-    assert not found.suppressed and "Postgres 17" in found.prepend_text
-    assert found.tokens <= 1_200 and found.prompt is not None
-    assert 2 < len(found.messages) < len(messages)
-    assert found.messages[-1] == {"role": "user", "content": "Which database did we take for the archive?"}
-    assert found.messages[-3:-1] == messages[-2:]
+    context = over.on_message_inbound("Which database did we take for the archive?", messages)
+    assert not context.suppressed and "Postgres 17" in context.prepend_text
+    assert context.tokens <= 1_200 and context.prompt is not None
+    assert 2 < len(context.messages) < len(messages)
+    assert context.messages[-1] == {"role": "user", "content": "Which database did we take for the archive?"}
+    assert context.messages[-3:-1] == messages[-2:]
 
 
 def test_what_a_client_says_twice_is_taken_in_once() -> None:
@@ -193,13 +193,13 @@ def test_what_a_client_says_twice_is_taken_in_once() -> None:
 def test_a_summarizer_that_fails_costs_nothing(summarizer: str) -> None:
     """Where it raises, says nothing, or says more than it sums up, the session's own key points stand."""
 
-    def told(text: str) -> str:
+    def fail(text: str) -> str:
         """Fails in one of the ways."""
         if summarizer == "raises":
             raise RuntimeError("the model is gone")
         return text * 2 if summarizer == "longer" else ""
 
-    over = engine(summarizer=told)
+    over = engine(summarizer=fail)
     _, reports = talked(over, 20)
     assert reports and all(report.segments_compacted == 1 for report in reports)
     assert all(bool(report.note) == (summarizer != "longer") for report in reports)
@@ -218,8 +218,8 @@ def test_a_message_is_never_lost() -> None:
     """What the memory cannot take goes on as it came, with the reason; wrong thresholds are refused."""
     over = engine(window_tokens=60)
     history = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello."}]
-    found = over.on_message_inbound("Why? " * 400, history)
-    assert found.messages == [*history, {"role": "user", "content": "Why? " * 400}]
-    assert found.prompt is None and found.note.startswith("sent as it came: a prompt of 60 tokens cannot hold")
+    context = over.on_message_inbound("Why? " * 400, history)
+    assert context.messages == [*history, {"role": "user", "content": "Why? " * 400}]
+    assert context.prompt is None and context.note.startswith("sent as it came: a prompt of 60 tokens cannot hold")
     with refused("not-a-share", InputError):
         engine(soft=0.9, hard=0.5)

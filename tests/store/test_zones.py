@@ -16,7 +16,7 @@ BERLIN, HONOLULU = "Europe/Berlin", "Pacific/Honolulu"
 NOW = datetime(2026, 3, 30, 0, 30, tzinfo=UTC)  # Monday 02:30 in Berlin, Sunday 14:30 in Honolulu
 
 
-def said(*lines: tuple[datetime, str]) -> vmstore.SessionMemory:
+def memory_of(*lines: tuple[datetime, str]) -> vmstore.SessionMemory:
     """The memory of a session in which lines were said when they were."""
     store = vmstore.memory_store(clock=ManualClock(microseconds(NOW), 1))
     messages = []
@@ -33,7 +33,7 @@ def texts(answer: vmstore.RecallAnswer) -> list[str]:
 
 def test_a_day_ends_where_its_zone_says() -> None:
     """What was said shortly before midnight in UTC was said the next day in Berlin, and the answer names the zone."""
-    memory = said(
+    memory = memory_of(
         (datetime(2026, 3, 28, 23, 30, tzinfo=UTC), "The late line."),
         (datetime(2026, 3, 29, 12, 0, tzinfo=UTC), "The line at noon."),
         (datetime(2026, 3, 29, 22, 30, tzinfo=UTC), "The last line."),
@@ -50,7 +50,7 @@ def test_a_day_ends_where_its_zone_says() -> None:
 
 def test_times_in_texts_are_those_of_the_zone() -> None:
     """A text that speaks of a day is found by the day of the zone that is asked in."""
-    memory = said((datetime(2026, 3, 10, 23, 30, tzinfo=UTC), "The museum closes tomorrow."))
+    memory = memory_of((datetime(2026, 3, 10, 23, 30, tzinfo=UTC), "The museum closes tomorrow."))
     assert texts(memory.remember_when("museum", start="2026-03-12", end="2026-03-12", zone=BERLIN))
     assert not texts(memory.remember_when("museum", start="2026-03-12", end="2026-03-12"))
     assert texts(memory.remember_when("museum", start="2026-03-11", end="2026-03-11"))
@@ -84,4 +84,4 @@ def test_a_moment_that_says_its_zone_keeps_it() -> None:
 def test_a_zone_there_is_none_of_is_refused(zone: str) -> None:
     """A name that is no time zone is refused with one that is."""
     with pytest.raises(InputError, match="is no time zone; name one like 'Europe/Berlin'"):
-        said((NOW, "one")).remember_when(preset="today", zone=zone)
+        memory_of((NOW, "one")).remember_when(preset="today", zone=zone)

@@ -68,8 +68,8 @@ class Web:
         ns = self.store._ns
         now, key = ns.clock.now(), ns.key(parent)
         assert key is not None
-        told = NewSession(name, origin=Origin.SPAWN, parent=key, parent_position=call, spawned_by=call)
-        ns.begin(told, now).commit(now)
+        session = NewSession(name, origin=Origin.SPAWN, parent=key, parent_position=call, spawned_by=call)
+        ns.begin(session, now).commit(now)
         self.pages[name], self.lines[name] = [], []
         self.spawned.append((parent, name, call))
 
@@ -78,24 +78,24 @@ class Web:
         begun = {name: set(roots.get(name, ())) for name in self.pages}
         while True:
             before = {name: set(pages) for name, pages in begun.items()}
-            found = {name: self._closed(name, pages) for name, pages in begun.items()}
+            numbers = {name: self._closed(name, pages) for name, pages in begun.items()}
             for parent, fork in self.forks:
                 begun[fork] |= begun[parent] & self.shared[fork]
             for parent, name, call in self.spawned:
-                if call in found[parent]:
+                if call in numbers[parent]:
                     begun[name] |= set(self.pages[name])
             if begun == before:
-                return {name: pages for name, pages in found.items() if pages}
+                return {name: pages for name, pages in numbers.items() if pages}
 
     def _closed(self, session: str, roots: set[int]) -> set[int]:
-        found = set(roots)
+        actual_roots = set(roots)
         for _ in self.pages[session]:
             for _, near, far, kind in self.lines[session]:
-                if kind == LinkKind.HAS_CAPTION and near in found:
-                    found.add(far)
-                elif (kind in CARRYING or kind == CITE) and far in found:
-                    found.add(near)
-        return found
+                if kind == LinkKind.HAS_CAPTION and near in actual_roots:
+                    actual_roots.add(far)
+                elif (kind in CARRYING or kind == CITE) and far in actual_roots:
+                    actual_roots.add(near)
+        return actual_roots
 
 
 def superseded(store: Store, session: str) -> set[int]:

@@ -80,9 +80,9 @@ def test_exact_numbers_survive(store: vmstore.Store) -> None:
     first = session.pages(type="summary")[0]
     text = session.content(first.page).decode()
     sources = [int(link.target[1:]) for link in session.lineage.ancestors(first.page, depth=1)]
-    said = "".join(session.content(page).decode() for page in sources)
-    wanted = [str(1000 + n) for n in range(24) if f"costs {1000 + n} EUR" in said]
-    assert wanted and all(number in text for number in wanted) and len(text) < len(said)
+    other_text = "".join(session.content(page).decode() for page in sources)
+    wanted = [str(1000 + n) for n in range(24) if f"costs {1000 + n} EUR" in other_text]
+    assert wanted and all(number in text for number in wanted) and len(text) < len(other_text)
 
 
 def test_compact_by_hand_leaves_the_last_turns(store: vmstore.Store) -> None:

@@ -122,8 +122,8 @@ def test_summaries_stand_under_the_time_of_what_they_sum_up(store: vmstore.Store
 def test_a_turn_costs_what_came_since_the_last(store: vmstore.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages that are looked at for tags are as many as were said, and not once more for every turn."""
     looked: list[int] = []
-    said = TopicLedger._is_said
-    monkeypatch.setattr(TopicLedger, "_is_said", lambda self, page: looked.append(page.page) or said(self, page))
+    act = TopicLedger._is_said
+    monkeypatch.setattr(TopicLedger, "_is_said", lambda self, page: looked.append(page.page) or act(self, page))
     live = store.live_session("long", l0_tokens_max=100_000, tags="keyword", compaction=True)
     talk(live, [TOPICS[number // 5 % 2] for number in range(24)])
     assert len(looked) == len(set(looked))

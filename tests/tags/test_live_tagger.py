@@ -18,10 +18,10 @@ def model(prompt: str) -> str:
     return '{"tags": ["travel"]}' if "Lisbon" in prompt.rpartition("The turn:")[2] else '{"tags": ["house-repair"]}'
 
 
-def talk(store: vmstore.Store, said: Any = SAID, **options: Any) -> vmstore.Live:
+def talk(store: vmstore.Store, value: Any = SAID, **options: Any) -> vmstore.Live:
     """A live session in which some turns were said and answered."""
     live = store.live_session("talk", l0_tokens_max=8_000, tags="asked", **options)
-    for asked, answered in said:
+    for asked, answered in value:
         live.user(asked)
         live.pack()
         live.assistant(answered)
@@ -40,7 +40,7 @@ def test_each_turn_is_tagged_as_its_answer_ends_it() -> None:
     assert len(prompts) == 3 and "house-repair" in prompts[1]
     assert tags(live) == {"house-repair": (2, ["model"]), "travel": (1, ["model"])}
     logged = [json.loads(live.content(page.page)) for page in live.pages(actor="facts-model")]
-    assert [one["outcome"] for one in logged] == ["answered"] * 3
+    assert [record["outcome"] for record in logged] == ["answered"] * 3
 
 
 @pytest.mark.parametrize("options", [{}, {"tagger": fails}], ids=["nobody", "down"])

@@ -34,14 +34,14 @@ def test_segments_are_rows_as_of_any_moment() -> None:
     store = vmstore.memory_store()
     session = store.live_session("s", **ON)
     talk(session, 6)
-    said = f"SEGMENTS {STANDING} WHERE session = 's'"
-    assert rows(store, said) == [(1, 0, 1, 2, "ended"), (2, 0, 3, 4, "ended"), (3, 0, 5, 6, "open")]
+    text = f"SEGMENTS {STANDING} WHERE session = 's'"
+    assert rows(store, text) == [(1, 0, 1, 2, "ended"), (2, 0, 3, 4, "ended"), (3, 0, 5, 6, "open")]
     summaries = session.compact()
-    assert rows(store, said) == [(1, 1, 1, 2, "fresh"), (2, 1, 3, 4, "fresh"), (3, 1, 5, 6, "stale")]
-    found = session.memory.segments.all()
-    assert [segment.summary for segment in found] == summaries
-    assert all(segment.tokens_after < segment.tokens_before for segment in found)
-    assert found[0].tags == ["fence", "garden"] and found[0].title == "garden, fence" and found[0].pages == 4
+    assert rows(store, text) == [(1, 1, 1, 2, "fresh"), (2, 1, 3, 4, "fresh"), (3, 1, 5, 6, "stale")]
+    row = session.memory.segments.all()
+    assert [segment.summary for segment in row] == summaries
+    assert all(segment.tokens_after < segment.tokens_before for segment in row)
+    assert row[0].tags == ["fence", "garden"] and row[0].title == "garden, fence" and row[0].pages == 4
     at_turn_3 = [(1, 0, 1, 2, "ended"), (2, 0, 3, 3, "open")]
     assert rows(store, f"SEGMENTS {STANDING} AS OF TURN 3 WHERE session = 's'") == at_turn_3
     child = session.fork("child", turn=3)

@@ -20,17 +20,17 @@ def tagged(turns: Sequence[TurnText], aliases: dict[str, str] | None = None) -> 
     """Turns tagged one after the other, each with the vocabulary that those before it made."""
     before: list[TaggedTurn] = []
     known: Counter[str] = Counter()
-    found = []
+    actual_tags = []
     for text in turns:
         tags = tags_of(text, before, known, aliases or {})
         before.append(TaggedTurn(text, tuple(tag.tag for tag in tags)))
         known.update(tag.tag for tag in tags)
-        found.append([tuple(tag) for tag in tags])
-    return found
+        actual_tags.append([tuple(tag) for tag in tags])
+    return actual_tags
 
 
-def names(found: list[list[tuple[str, TagMethod]]]) -> list[list[str]]:
-    return [[tag for tag, _ in turn] for turn in found]
+def names(rows: list[list[tuple[str, TagMethod]]]) -> list[list[str]]:
+    return [[tag for tag, _ in turn] for turn in rows]
 
 
 def test_a_short_message_goes_on_with_the_topic_before_it() -> None:
@@ -42,9 +42,9 @@ def test_a_short_message_goes_on_with_the_topic_before_it() -> None:
 
 def test_another_topic_does_not_bleed() -> None:
     """A short message with words of its own and none of the topic before is tagged by its words alone."""
-    found = tagged([DB, TurnText("How about lunch in Lisbon?"), TurnText("Thanks!")])
-    assert not {"index", "database"} & set(names(found)[1]) and "lunch" in names(found)[1]
-    assert names(found)[2] == names(found)[1], "and what follows goes on with the new topic"
+    rows = tagged([DB, TurnText("How about lunch in Lisbon?"), TurnText("Thanks!")])
+    assert not {"index", "database"} & set(names(rows)[1]) and "lunch" in names(rows)[1]
+    assert names(rows)[2] == names(rows)[1], "and what follows goes on with the new topic"
 
 
 def test_a_tag_that_is_there_is_taken_before_a_new_one() -> None:
@@ -55,15 +55,15 @@ def test_a_tag_that_is_there_is_taken_before_a_new_one() -> None:
 
 def test_topics_that_alternate_each_turn_keep_their_tags() -> None:
     """Two topics in turn stay two topics through forty turns, and no tag of one stands on the other."""
-    found = names(tagged([DB, FENCE] * 20))
-    assert all(set(tags) == {"index", "database"} for tags in found[::2])
-    assert all(set(tags) == {"fence", "paint"} for tags in found[1::2])
+    actual_names = names(tagged([DB, FENCE] * 20))
+    assert all(set(tags) == {"index", "database"} for tags in actual_names[::2])
+    assert all(set(tags) == {"fence", "paint"} for tags in actual_names[1::2])
 
 
 def test_what_is_about_nothing_is_general() -> None:
     """A greeting with nothing before it is tagged as general, and no later turn inherits that."""
-    found = names(tagged([TurnText("Hello!", "Hi, how can I help?"), TurnText("ok"), DB]))
-    assert found == [[GENERAL], [GENERAL], ["index", "database"]]
+    actual_names = names(tagged([TurnText("Hello!", "Hi, how can I help?"), TurnText("ok"), DB]))
+    assert actual_names == [[GENERAL], [GENERAL], ["index", "database"]]
 
 
 def test_an_alias_counts_as_its_tag() -> None:
@@ -82,8 +82,8 @@ def test_a_turn_longer_than_any_window_is_read_in_part() -> None:
 def test_five_hundred_tags_are_no_obstacle() -> None:
     """With five hundred tags known a turn gets three at most, those whose words it has."""
     known = {f"topic{at}": 1 for at in range(500)} | {"database": 9}
-    found = tags_of(DB, [], known, {})
-    assert [tag.tag for tag in found] == ["database"]
+    tags = tags_of(DB, [], known, {})
+    assert [tag.tag for tag in tags] == ["database"]
     everything = TurnText(" ".join(known))
     assert len(tags_of(everything, [], known, {})) == 3
 
@@ -102,9 +102,9 @@ def test_a_broad_tag_is_split_into_names_of_two_words() -> None:
     assert (
         due({"database": 15}, 40, frozenset({"database"})) is None and due({"database": 15}, 200, frozenset()) is None
     )
-    found = split("database", turns)
-    assert found is not None and found.canonical == "database-backup"
-    assert Counter(found.turns.values()) == {"database-index": 6, "database-backup": 6, "database-replica": 3}
+    words = split("database", turns)
+    assert words is not None and words.canonical == "database-backup"
+    assert Counter(words.turns.values()) == {"database-index": 6, "database-backup": 6, "database-replica": 3}
 
 
 def test_what_does_not_fall_apart_is_not_split() -> None:

@@ -54,7 +54,7 @@ def test_a_model_gives_the_tags_and_is_shown_those_there_are(talk: Session) -> N
     assert "garden fence" not in prompts[2], "another topic is not shown the one before"
     assert talk.memory.turns.tag(model) == 0 and len(prompts) == 3
     logged = [json.loads(talk.content(page.page)) for page in talk.pages(actor="facts-model")]
-    assert [one["outcome"] for one in logged] == ["answered"] * 3
+    assert [record["outcome"] for record in logged] == ["answered"] * 3
 
 
 def fails(prompt: str) -> str:
@@ -71,8 +71,8 @@ def fails(prompt: str) -> str:
 def test_where_a_model_fails_the_words_decide(talk: Session, model: Callable[[str], Any], outcome: str) -> None:
     """Every turn has the tags of the keyword rule, and how the model failed is logged."""
     assert talk.memory.turns.tag(model) == 3
-    found = tags(talk)
-    assert found["fence"][0] == 2 and "lunch" in found
+    actual_tags = tags(talk)
+    assert actual_tags["fence"][0] == 2 and "lunch" in actual_tags
     logged = [json.loads(talk.content(page.page))["outcome"] for page in talk.pages(actor="facts-model")]
     assert logged == [outcome] * 3
 
@@ -84,8 +84,8 @@ def test_an_embedder_takes_the_closest_of_the_tags_there_are(talk: Session) -> N
         return [[1.0, float("fence" in text or "coats" in text), float("unch" in text)] for text in texts]
 
     assert talk.memory.turns.tag(FunctionEmbedder("toy", vectors, 3)) == 3
-    found = tags(talk)
-    assert "closest" in found["fence"][1] and found["fence"][0] >= 2
+    actual_tags = tags(talk)
+    assert "closest" in actual_tags["fence"][1] and actual_tags["fence"][0] >= 2
 
 
 def test_what_is_no_tagger_is_refused(talk: Session) -> None:

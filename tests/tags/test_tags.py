@@ -55,9 +55,9 @@ def test_a_tag_is_counted_with_its_turns_and_what_stands_beside_it(store: vmstor
         if tags:
             session.memory.tags.give(page, *tags)
     session.memory.tags.alias("db", "database")
-    found = {tag.tag: tag for tag in session.memory.tags.all()}
-    assert list(found) == ["backup", "database", "db", "fence"]
-    whole, part = found["database"], found["db"]
+    actual_tags = {tag.tag: tag for tag in session.memory.tags.all()}
+    assert list(actual_tags) == ["backup", "database", "db", "fence"]
+    whole, part = actual_tags["database"], actual_tags["db"]
     assert (whole.pages, whole.turns, whole.first_turn, whole.last_turn) == (4, 3, 1, 3)
     assert (whole.aliases, whole.share, whole.related) == (["db"], 1.0, ["backup", "fence"])
     assert (part.canonical, part.pages, part.turns, part.share) == ("database", 2, 1, pytest.approx(1 / 3))
@@ -173,8 +173,8 @@ def test_a_history_says_how_a_tag_was_found(store: vmstore.Store) -> None:
     with session.batch() as batch:
         batch.add(Tag(int(page[1:]), batch.cell(b"db"), 1))
     session.memory.tags.give(page, remove=["db"])
-    told = [event.detail for event in session.lineage.history(page) if event.event == "tag"]
-    assert told == ["+db, keyword", "-db, hand"]
+    details = [event.detail for event in session.lineage.history(page) if event.event == "tag"]
+    assert details == ["+db, keyword", "-db, hand"]
     reasons = rows(store, "MUTATIONS page, reason IN SESSION s WHERE kind = tag")
     assert reasons == [{"page": page, "reason": "keyword"}, {"page": page, "reason": "hand"}]
 
@@ -185,12 +185,14 @@ def test_names_that_may_mean_the_same_are_suggested(store: vmstore.Store) -> Non
     first, second, *_ = pages_of(session)
     session.memory.tags.give(first, "database", "kubernetes", "index", "billing")
     session.memory.tags.give(second, "db", "kuberentes", "indexes", "k8s", "billing", "database", "kubernetes", "index")
-    found = {one.alias: (one.canonical, one.why) for one in session.memory.tags.suggest_aliases()}
-    assert found == {
+    values = {
+        suggestion.alias: (suggestion.canonical, suggestion.why) for suggestion in session.memory.tags.suggest_aliases()
+    }
+    assert values == {
         "db": ("database", "short form"),
         "indexes": ("index", "plural"),
         "k8s": ("kubernetes", "short form"),
         "kuberentes": ("kubernetes", "slip"),
     }
     session.memory.tags.alias("db", "database")
-    assert "db" not in {one.alias for one in session.memory.tags.suggest_aliases()}
+    assert "db" not in {suggestion.alias for suggestion in session.memory.tags.suggest_aliases()}

@@ -35,11 +35,11 @@ def recorded(store: vmstore.Store, name: str, turns: list[tuple[str, str]] = TUR
     messages: list[dict[str, Any]] = []
     for at, (asked, answered) in enumerate(turns):
         messages.append({"role": "user", "content": asked})
-        said = {"role": "assistant", "content": answered}
-        answer = {"choices": [{"message": said, "finish_reason": "stop"}]}
+        fields = {"role": "assistant", "content": answered}
+        answer = {"choices": [{"message": fields, "finish_reason": "stop"}]}
         if at >= since:
             store.record(name, {"model": "m", "messages": list(messages)}, answer)
-        messages.append(said)
+        messages.append(fields)
     return store.session(name)
 
 
@@ -135,8 +135,13 @@ def ledgers(talk: vmstore.Live) -> tuple[list[Any], list[Any]]:
     def states(runtime: Runtime) -> tuple[list[Any], list[Any]]:
         kept, fresh = runtime.ledger().follow(), TopicLedger(runtime.state, runtime.spoken).follow()
         return tuple(
-            [one.pages, one.aliases, sorted(one.narrowed), {turn: one.history.of(turn) for turn in one.pages}]
-            for one in (kept, fresh)
+            [
+                ledger.pages,
+                ledger.aliases,
+                sorted(ledger.narrowed),
+                {turn: ledger.history.of(turn) for turn in ledger.pages},
+            ]
+            for ledger in (kept, fresh)
         )
 
     return talk.look(states)

@@ -40,9 +40,9 @@ def ran(pytester: pytest.Pytester, shipped: Path) -> pytest.Pytester:
 def failures(pytester: pytest.Pytester, body: str) -> str:
     """What a test with a body prints when it fails, as it must."""
     pytester.makepyfile("def test_it(agent_memory):\n    memory = agent_memory('agent.vms')\n    " + body)
-    found = pytester.runpytest_inprocess("-p", "vmstore.testing.plugin", "-q")
-    found.assert_outcomes(failed=1)
-    return found.stdout.str()
+    outcome = pytester.runpytest_inprocess("-p", "vmstore.testing.plugin", "-q")
+    outcome.assert_outcomes(failed=1)
+    return outcome.stdout.str()
 
 
 def test_claims_that_hold(ran: pytest.Pytester) -> None:
@@ -164,9 +164,9 @@ def test_which_session_is_said(pytester: pytest.Pytester) -> None:
             agent_memory(store)
         """
     )
-    found = pytester.runpytest_inprocess("-p", "vmstore.testing.plugin", "-q")
-    found.assert_outcomes(failed=1)
-    assert "holds 2 sessions; name one: one, two" in found.stdout.str()
+    outcome = pytester.runpytest_inprocess("-p", "vmstore.testing.plugin", "-q")
+    outcome.assert_outcomes(failed=1)
+    assert "holds 2 sessions; name one: one, two" in outcome.stdout.str()
 
 
 def test_the_plugin_costs_nothing_until_it_is_asked() -> None:
@@ -175,5 +175,5 @@ def test_the_plugin_costs_nothing_until_it_is_asked() -> None:
         "import sys, pytest; before = set(sys.modules); import vmstore.testing.plugin; "
         "print(*sorted(name for name in set(sys.modules) - before if not name.startswith('_')))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(found.stdout.split()) == {"vmstore", "vmstore.testing", "vmstore.testing.plugin"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"vmstore", "vmstore.testing", "vmstore.testing.plugin"}

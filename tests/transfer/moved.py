@@ -47,31 +47,31 @@ def bundle(store: Store, *names: str, **moment: Any) -> bytes:
     return out.getvalue()
 
 
-def taken(folder: Path, found: bytes, **told: Any) -> Store:
+def taken(folder: Path, content: bytes, **fields: Any) -> Store:
     """A fresh store in memory that imported a bundle."""
     store = memory_store()
-    take(store, folder, found, **told)
+    take(store, folder, content, **fields)
     return store
 
 
-def take(store: Store, folder: Path, found: bytes, **told: Any) -> ImportReport:
+def take(store: Store, folder: Path, content: bytes, **fields: Any) -> ImportReport:
     """Imports a bundle into a store."""
     file = folder / "bundle.jsonl"
-    file.write_bytes(found)
-    return store.import_file(file, **told)
+    file.write_bytes(content)
+    return store.import_file(file, **fields)
 
 
 def chains(store: Store) -> dict[bytes, list[Any]]:
     """Each session's commits by its uid, as they are hashed, with the salts and contents of their cells."""
     store.admin.follow()
     uids: dict[int, bytes] = dict(store.admin.views.execute("SELECT session, uid FROM sessions"))
-    found: dict[bytes, list[Any]] = {uid: [] for uid in uids.values()}
+    fields: dict[bytes, list[Any]] = {uid: [] for uid in uids.values()}
     for c in store.admin.log.tail(0, 1 << 30):
         cells = store.admin.log.cells(range(c.cell, c.cell + c.cell_count))
         sealed = tuple(cells[number] for number in sorted(cells))
         hashed = (c.first, c.count, c.at, c.lag, c.request, c.body, c.commitments, c.hash)
-        found[uids[c.session]].append((hashed, sealed))
-    return found
+        fields[uids[c.session]].append((hashed, sealed))
+    return fields
 
 
 def views(store: Store) -> dict[str, list[str]]:
@@ -83,7 +83,7 @@ def views(store: Store) -> dict[str, list[str]]:
         for number, cell in store.admin.log.cells(range(1, store.admin.log.last_cell + 1)).items()
     }
 
-    def told(column: str, value: Any) -> Any:
+    def portable(column: str, value: Any) -> Any:
         if column in SESSIONS:
             return uids.get(value)
         if column in CELLS:
@@ -93,7 +93,9 @@ def views(store: Store) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for table in (table for projector in PROJECTORS for table in projector.schema):
         cursor = store.admin.views.execute(f"SELECT * FROM {table}")
-        found = cursor.fetchall()
+        actual_rows = cursor.fetchall()
         names = [row[1] for row in store.admin.views.execute(f"PRAGMA table_info({table})")]
-        rows[table] = sorted(repr([told(name, v) for name, v in zip(names, row, strict=True)]) for row in found)
+        rows[table] = sorted(
+            repr([portable(name, v) for name, v in zip(names, row, strict=True)]) for row in actual_rows
+        )
     return rows

@@ -37,4 +37,4 @@ def test_every_kind_has_its_row(tmp_path: Path) -> None:
 
 def test_their_contents_are_weighed() -> None:
     """What a kernel's mutations name in cells is weighed as what it is."""
-    assert {"settings", "evidence", "queries"} <= {one.what for one in written(STORY).admin.usage().kinds}
+    assert {"settings", "evidence", "queries"} <= {kind.what for kind in written(STORY).admin.usage().kinds}

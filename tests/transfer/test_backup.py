@@ -22,14 +22,14 @@ from vmstore.store.store import Store
 BACKUPS = 8
 
 
-def recorder(path: Path, told: int) -> None:
+def recorder(path: Path, number: int) -> None:
     """Records calls until it is killed, with a byte on a pipe for each."""
     with vmstore.open(path) as store:
         call = 0
         while True:
             call += 1
             store.record(f"s{call % 3}", chat(f"question {call}", seed=call), answer(f"answer {call}"))
-            os.write(told, b".")
+            os.write(number, b".")
 
 
 def hashes(store: Store) -> list[bytes]:
@@ -49,8 +49,8 @@ def test_a_store_comes_back_from_its_backup(store_path: Path, tmp_path: Path) ->
     """Backed up while open and restored, a store has the same commits, cells and answers, and goes on."""
     with vmstore.open(store_path) as store:
         filled(store)
-        told = vmstore.backup(store_path, tmp_path / "b")
-        assert told.namespaces[0].sessions == 4 and told.namespaces[0].commits == store.admin.log.ordinal
+        backup = vmstore.backup(store_path, tmp_path / "b")
+        assert backup.namespaces[0].sessions == 4 and backup.namespaces[0].commits == store.admin.log.ordinal
         vmstore.restore(tmp_path / "b", tmp_path / "again.vms")
         with vmstore.open(tmp_path / "again.vms") as again:
             assert chains(again) == chains(store)
@@ -69,16 +69,16 @@ def test_backups_beside_a_writer_hold_a_prefix(store_path: Path, tmp_path: Path)
     try:
         for number in range(BACKUPS):
             acknowledged += len(os.read(reader, 1 << 16))
-            told = vmstore.backup(store_path, tmp_path / f"b{number}")
-            assert told.namespaces[0].commits >= 2 * acknowledged, "what was acknowledged before is in the backup"
+            backup = vmstore.backup(store_path, tmp_path / f"b{number}")
+            assert backup.namespaces[0].commits >= 2 * acknowledged, "what was acknowledged before is in the backup"
     finally:
         kill(pid)
-    found = [restored(tmp_path / f"b{number}", tmp_path / f"r{number}.vms") for number in range(BACKUPS)]
+    contents = [restored(tmp_path / f"b{number}", tmp_path / f"r{number}.vms") for number in range(BACKUPS)]
     with vmstore.open(store_path) as store:
         whole = hashes(store)
-    assert all(whole[: len(some)] == some for some in found)
-    assert [len(some) for some in found] == sorted(len(some) for some in found)
-    assert len(set(map(len, found))) > 2, "the writer wrote between the backups"
+    assert all(whole[: len(some)] == some for some in contents)
+    assert [len(some) for some in contents] == sorted(len(some) for some in contents)
+    assert len(set(map(len, contents))) > 2, "the writer wrote between the backups"
 
 
 def test_a_killed_backup_is_none(store_path: Path, tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_every_namespace_is_backed_up(store_path: Path, tmp_path: Path) -> None:
     for name in ("default", "other"):
         with vmstore.open(tmp_path / "all.vms", "r", namespace=name) as store:
             assert [info.session for info in store.sessions()] == [name]
-    told = vmstore.backup(store_path, tmp_path / "one", namespace="other")
-    assert [part.namespace for part in told.namespaces] == ["other"]
+    backup = vmstore.backup(store_path, tmp_path / "one", namespace="other")
+    assert [part.namespace for part in backup.namespaces] == ["other"]
     with refused("no-namespace", StoreError, "'third'"):
         vmstore.backup(store_path, tmp_path / "none", namespace="third")
 

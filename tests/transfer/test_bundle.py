@@ -29,18 +29,18 @@ from vmstore.transfer.bundle import VERSION, BundledSession, Reader, Writer
 GOLDEN = Path(__file__).parents[1] / "golden" / f"bundle-{VERSION}.jsonl"
 
 
-def read(found: bytes) -> int:
+def read(content: bytes) -> int:
     """Reads a bundle to its end; how many commits it holds."""
-    return len(list(Reader(io.BytesIO(found), "it").commits()))
+    return len(list(Reader(io.BytesIO(content), "it").commits()))
 
 
-def forged(found: bytes, change: Any) -> bytes:
+def forged(content: bytes, change: Any) -> bytes:
     """A bundle whose lines were changed by somebody who also wrote a new last line."""
-    lines = [json.loads(line) for line in found.splitlines()]
+    lines = [json.loads(line) for line in content.splitlines()]
     change(lines)
-    *told, end = lines
-    body = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in told).encode()
-    commits = [line for line in told if line["kind"] == "commit"]
+    *other_lines, end = lines
+    body = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in other_lines).encode()
+    commits = [line for line in other_lines if line["kind"] == "commit"]
     end |= {"commits": len(commits), "mutations": sum(line["count"] for line in commits)}
     end |= {"cells": sum(len(line["cells"]) for line in commits)}
     end["digest"] = base64.b64encode(sha256(body).digest()).decode()
@@ -58,22 +58,22 @@ def test_a_life_comes_back_as_it_was(life: Life) -> None:
         player = play(life, Path(folder))
         if not player.store.sessions():
             return
-        found = bundle(player.store)
-        with taken(Path(folder), found, exact=True) as store:
+        actual_bundle = bundle(player.store)
+        with taken(Path(folder), actual_bundle, exact=True) as store:
             assert chains(store) == chains(player.store)
             assert views(store) == views(player.store)
             assert store.verify().ok
-            assert bundle(store) == found
+            assert bundle(store) == actual_bundle
         player.close()
 
 
 def test_views_have_the_same_digests_where_the_log_has_the_same_order(tmp_path: Path) -> None:
     """Once sessions stand one after the other, an export and exact import gives each view the same digest."""
-    with taken(tmp_path, bundle(filled_in_memory()), exact=True) as one:
-        with taken(tmp_path, bundle(one), exact=True) as other:
-            names = one.info().positions
-            digests = [[s._ns.projection.digest(name) for name in names] for s in (one, other)]
-            assert digests[0] == digests[1] and one.info() == other.info()
+    with taken(tmp_path, bundle(filled_in_memory()), exact=True) as value:
+        with taken(tmp_path, bundle(value), exact=True) as other:
+            names = value.info().positions
+            digests = [[s._ns.projection.digest(name) for name in names] for s in (value, other)]
+            assert digests[0] == digests[1] and value.info() == other.info()
 
 
 def test_the_golden_bundle_is_read_and_written_the_same(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_the_golden_bundle_is_read_and_written_the_same(tmp_path: Path) -> None:
 
 def test_a_bundle_keeps_to_the_format(tmp_path: Path) -> None:
     """By the words of the spec: each line is what it says, text is text, and the last line seals the rest."""
-    found = bundle(filled_in_memory())
-    first, *commits, last = [json.loads(line) for line in found.decode().split("\n")[:-1]]
+    actual_bundle = bundle(filled_in_memory())
+    first, *commits, last = [json.loads(line) for line in actual_bundle.decode().split("\n")[:-1]]
     assert (first["kind"], first["version"]) == ("bundle", VERSION)
-    assert [one["name"] for one in first["sessions"]] == ["s", "odd one", "s.child", "s.grandchild"]
+    assert [session["name"] for session in first["sessions"]] == ["s", "odd one", "s.child", "s.grandchild"]
     assert (last["kind"], last["commits"]) == ("end", len(commits))
-    sofar = found[: found.rindex(b"\n", 0, -1) + 1]
+    sofar = actual_bundle[: actual_bundle.rindex(b"\n", 0, -1) + 1]
     assert base64.b64decode(last["digest"]) == sha256(sofar).digest()
     for line in commits:
         assert len(line["mutations"]) == line["count"]
@@ -116,10 +116,10 @@ def _utf8(content: bytes) -> bool:
 
 def test_a_flipped_bit_anywhere_is_refused() -> None:
     """One bit changed in any byte of a bundle, its last line included, and it is refused as damaged."""
-    found = bundle(filled_in_memory())
-    assert read(found) > 5
-    for at in spread(len(found), 400):
-        flipped = bytearray(found)
+    actual_bundle = bundle(filled_in_memory())
+    assert read(actual_bundle) > 5
+    for at in spread(len(actual_bundle), 400):
+        flipped = bytearray(actual_bundle)
         flipped[at] ^= 1 << (at * 5 % 8)
         with pytest.raises(InputError):
             read(bytes(flipped))
@@ -127,13 +127,13 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
 
 def test_a_cut_bundle_is_refused() -> None:
     """A bundle cut at any line, or a byte before its end, or with a byte more, is refused."""
-    found = bundle(filled_in_memory())
-    cuts = [at for at, byte in enumerate(found) if byte == ord("\n")]
-    for at in (0, *cuts, *(cut + 1 for cut in cuts[:-1]), len(found) - 2):
+    actual_bundle = bundle(filled_in_memory())
+    cuts = [at for at, byte in enumerate(actual_bundle) if byte == ord("\n")]
+    for at in (0, *cuts, *(cut + 1 for cut in cuts[:-1]), len(actual_bundle) - 2):
         with pytest.raises(InputError):
-            read(found[:at])
+            read(actual_bundle[:at])
     with refusals.refused("bundle-damaged", InputError):
-        read(found + b"\n")
+        read(actual_bundle + b"\n")
 
 
 FORGERIES = {
@@ -153,11 +153,11 @@ FORGERIES = {
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_bundle_is_refused_whole(tmp_path: Path, change: Any, exact: bool) -> None:
     """What somebody changed and sealed again does not match the chain, and nothing of it is written."""
-    found = bundle(filled_in_memory())
-    assert read(forged(found, lambda lines: None)) == read(found)
+    actual_bundle = bundle(filled_in_memory())
+    assert read(forged(actual_bundle, lambda lines: None)) == read(actual_bundle)
     with memory_store() as store:
         with refusals.refused("bundle-damaged", InputError):
-            take(store, tmp_path, forged(found, change), exact=exact)
+            take(store, tmp_path, forged(actual_bundle, change), exact=exact)
         assert store.admin.log.ordinal == 0
 
 
@@ -179,9 +179,9 @@ def test_a_broken_rule_is_refused(tmp_path: Path) -> None:
             assert other.admin.log.ordinal == 0
 
 
-def json_uid(found: bytes) -> bytes:
+def json_uid(content: bytes) -> bytes:
     """The uid of the first session of a bundle."""
-    return base64.b64decode(json.loads(found.splitlines()[0])["sessions"][0]["uid"])
+    return base64.b64decode(json.loads(content.splitlines()[0])["sessions"][0]["uid"])
 
 
 def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,21 +194,21 @@ def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPat
         return {n: ERASED if "☃".encode() in cell.content else cell for n, cell in kept(numbers).items()}
 
     monkeypatch.setattr(store.admin.log, "cells", cells)
-    held = kept(range(1, store.admin.log.last_cell + 1))
-    monkeypatch.setattr(store.admin.log, "erased", {n: 1 for n, cell in held.items() if "☃".encode() in cell.content})
-    found = bundle(store, "odd one")
+    fields = kept(range(1, store.admin.log.last_cell + 1))
+    monkeypatch.setattr(store.admin.log, "erased", {n: 1 for n, cell in fields.items() if "☃".encode() in cell.content})
+    actual_bundle = bundle(store, "odd one")
     content = base64.b64encode("é☃ \ud800 \u2028 \0".encode("utf-8", "surrogatepass"))
-    assert content in whole and content not in found
-    before, after = ([c for _, c in Reader(io.BytesIO(one), "it").commits()] for one in (whole, found))
+    assert content in whole and content not in actual_bundle
+    before, after = ([c for _, c in Reader(io.BytesIO(case), "it").commits()] for case in (whole, actual_bundle))
     assert [(c.hash, c.commitments) for c in before] == [(c.hash, c.commitments) for c in after]
     assert sum(cell == ERASED for c in after for cell in c.cells) == 1
 
 
 def test_a_later_version_is_refused_with_the_remedy() -> None:
     """A bundle of another version names both versions and what to do."""
-    found = bundle(filled_in_memory()).replace(b'"version":1', b'"version":7', 1)
+    text = bundle(filled_in_memory()).replace(b'"version":1', b'"version":7', 1)
     with refusals.refused("newer-format", InputError, "version 7", "version 1"):
-        read(found)
+        read(text)
     with refusals.refused("not-a-bundle", InputError):
         read(b'{"messages": []}\n')
 
@@ -221,7 +221,7 @@ def test_a_fork_brings_its_past() -> None:
     store = filled_in_memory()
     first = json.loads(bundle(store, "s.grandchild").splitlines()[0])
     point = store.session("s.child").info().fork_position
-    assert [(one["name"], one["asked"]) for one in first["sessions"]] == [
+    assert [(session["name"], session["asked"]) for session in first["sessions"]] == [
         ("s", False),
         ("s.child", False),
         ("s.grandchild", True),
@@ -255,15 +255,15 @@ def test_what_cannot_be_chosen_is_refused() -> None:
 
 def test_a_log_that_refuses_for_ever_is_not_asked_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exact import that is refused although nobody wrote meanwhile raises what the log said."""
-    found = bundle(filled_in_memory())
+    actual_bundle = bundle(filled_in_memory())
     tries = list[int]()
 
-    def refused(*told: Any, **more: Any) -> Any:
+    def refused(*arguments: Any, **more: Any) -> Any:
         tries.append(1)
         raise ConflictError("it stands elsewhere")
 
     with vmstore.open(tmp_path / "other.vms") as other:
         monkeypatch.setattr(other._ns.log, "append", refused)
         with pytest.raises(ConflictError, match="it stands elsewhere"):
-            take(other, tmp_path, found, exact=True)
+            take(other, tmp_path, actual_bundle, exact=True)
         assert tries == [1] and other.sessions() == []

@@ -38,7 +38,7 @@ def chats(store: Store, *names: str, **options: Any) -> list[list[Any]]:
 def headed(text: str) -> list[str]:
     """The headings of a Markdown text: lines outside of fences."""
     fence = ""
-    found = []
+    lines = []
     for line in text.splitlines():
         ticks = re.match(r"`{3,}", line)
         if fence:
@@ -46,9 +46,9 @@ def headed(text: str) -> list[str]:
         elif ticks:
             fence = ticks[0]
         elif line.startswith("#"):
-            found.append(line)
+            lines.append(line)
     assert not fence, "every fence is closed"
-    return found
+    return lines
 
 
 def worked(store: Store) -> None:
@@ -66,8 +66,8 @@ def worked(store: Store) -> None:
         {"role": "tool", "tool_call_id": "c1", "content": TICKS},
     ]
     store.record("work", {"model": "m-1", "messages": messages})
-    said = {"role": "assistant", "content": "# A title\n```\nleft open"}
-    messages += [said, {"role": "user", "content": "Go on."}]
+    fields = {"role": "assistant", "content": "# A title\n```\nleft open"}
+    messages += [fields, {"role": "user", "content": "Go on."}]
     calls = {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [lost]}}]}
     store.record("work", {"model": "m-1", "messages": messages}, calls)
 
@@ -76,13 +76,13 @@ def test_a_line_of_chat_is_what_was_said_and_every_call_has_its_result() -> None
     """A recorded chat leaves as its own messages; only a call that got no result, which no provider takes, is out."""
     store = memory_store()
     worked(store)
-    (found,) = chats(store)
+    (chat,) = chats(store)
     expected = store.session("work").wire.messages(call=2)
-    for message in found:
+    for message in chat:
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     expected[2]["tool_calls"][0]["function"]["arguments"] = {"path": "a/b.md"}
-    assert found == expected
+    assert chat == expected
 
 
 @pytest.mark.parametrize("format", ["chat", "markdown"])
@@ -91,8 +91,8 @@ def test_an_export_up_to_a_moment_ends_there(format: str) -> None:
     store = memory_store()
     worked(store)
     assert "Go on." in exported(store, format)
-    found = exported(store, format, call=1)
-    assert "I look." in found and "Go on." not in found
+    text = exported(store, format, call=1)
+    assert "I look." in text and "Go on." not in text
 
 
 def test_every_session_is_a_line_and_forks_hold_their_past(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_every_session_is_a_line_and_forks_hold_their_past(tmp_path: Path) -> No
     assert before == chats(store, "work", call=1)[0] and last["content"] == "Another way."
     (tmp_path / "a.jsonl").write_text(exported(store, "chat"))
     again = memory_store().import_file(tmp_path / "a.jsonl")
-    assert [one.format for one in again.sessions] == ["chat-completions"] * 2
+    assert [session.format for session in again.sessions] == ["chat-completions"] * 2
 
 
 def test_every_shape_leaves_as_chat_messages() -> None:
@@ -118,10 +118,10 @@ def test_every_shape_leaves_as_chat_messages() -> None:
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Japan"}]},
     ]
     store.record("s", {"model": "claude-x", "max_tokens": 9, "system": "Be brief.", "messages": messages})
-    (found,) = chats(store)
-    assert [message["role"] for message in found] == ["system", "user", "assistant", "tool"]
-    assert found[2]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at": "map"}'}
-    assert found[3] == {"role": "tool", "tool_call_id": "t1", "content": "Japan"}
+    (chat,) = chats(store)
+    assert [message["role"] for message in chat] == ["system", "user", "assistant", "tool"]
+    assert chat[2]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at": "map"}'}
+    assert chat[3] == {"role": "tool", "tool_call_id": "t1", "content": "Japan"}
     text = exported(store, "markdown")
     assert "*thought*\n\n```text\nHm.\n```" in text and "**tool**\n\n`look map` →\n\n```text\nJapan\n```" in text
 

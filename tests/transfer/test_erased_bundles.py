@@ -23,8 +23,8 @@ def path(tmp_path: Path) -> Path:
     """A store in which `trip` and its fork lost what was said first, and `gone` all; `trip` went on afterwards."""
     path = tmp_path / "a.vms"
     with vmstore.open(path) as store:
-        said = chat(SECRET, "Fine.", f"The key is {KEY}, is it not?")
-        store.record("trip", said, answer("It is."), request_id="one")
+        other_chat = chat(SECRET, "Fine.", f"The key is {KEY}, is it not?")
+        store.record("trip", other_chat, answer("It is."), request_id="one")
         store.session("trip").fork("trip-b", call=1)
         more = chat(SECRET, "Fine.", f"The key is {KEY}, is it not?", "It is.", "More, and more.")
         store.record("trip-b", more, answer(f"No: {SECRET}"))
@@ -48,7 +48,7 @@ def _content(store: vmstore.Store, name: str, page: str) -> bytes:
         return b""
 
 
-def told(store: vmstore.Store, name: str) -> list[list[dict[str, object]]]:
+def contexts_of(store: vmstore.Store, name: str) -> list[list[dict[str, object]]]:
     """What every context of a session says."""
     session = store.session(name)
     return [session.context(call=call).messages() for call in range(1, session.info().calls + 1)]
@@ -62,7 +62,7 @@ def taken(bundle: Path, store: Path, *, exact: bool) -> dict[str, list[list[dict
         assert verdict.ok, verdict.problems
         new.admin.rebuild()
         assert new.verify().ok
-        return {one.session: told(new, one.session) for one in new.sessions()}
+        return {session.session: contexts_of(new, session.session) for session in new.sessions()}
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -70,18 +70,18 @@ def taken(bundle: Path, store: Path, *, exact: bool) -> dict[str, list[list[dict
 def test_a_masked_bundle_carries_erasures(path: Path, tmp_path: Path, names: list[str] | None, exact: bool) -> None:
     """Exported with placeholders and taken in, exactly or not, contexts say what they did, erased parts by place."""
     with vmstore.open(path) as store:
-        all_names = [one.session for one in store.sessions()]
+        all_names = [session.session for session in store.sessions()]
         chosen = [name for name in all_names if names is None or name in names or name[:7] in names]
         store.export(tmp_path / "b.jsonl", chosen)
-        before = {name: told(store, name) for name in chosen}
+        before = {name: contexts_of(store, name) for name in chosen}
     assert before
-    held = (tmp_path / "b.jsonl").read_bytes()
-    assert SECRET.encode() not in held and KEY.encode() not in held
-    found = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=exact)
-    for name, said in before.items():
-        assert len(found[name]) == len(said)
-        for one, other in zip(found[name], said, strict=True):
-            assert [_shape(message) for message in one] == [_shape(message) for message in other]
+    content = (tmp_path / "b.jsonl").read_bytes()
+    assert SECRET.encode() not in content and KEY.encode() not in content
+    records = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=exact)
+    for name, expected in before.items():
+        assert len(records[name]) == len(expected)
+        for first, other in zip(records[name], expected, strict=True):
+            assert [_shape(message) for message in first] == [_shape(message) for message in other]
 
 
 def _shape(message: dict[str, object]) -> tuple[object, bool, bool]:
@@ -94,11 +94,11 @@ def test_the_position_stays_where_the_record_is_told(path: Path, tmp_path: Path)
     """An erasure that is among what is exported is told at its position, with its reason; positions stay."""
     with vmstore.open(path) as store:
         store.export(tmp_path / "b.jsonl", "trip")
-        end, said = store.session("trip").info().position, told(store, "trip")
+        end, records = store.session("trip").info().position, contexts_of(store, "trip")
         rows = [tuple(row) for row in store.query(ERASES, session="trip")]
     with vmstore.open(tmp_path / "b.vms") as new:
         new.import_file(tmp_path / "b.jsonl")
-        assert new.session("trip").info().position == end and told(new, "trip")[0][1] == said[0][1]
+        assert new.session("trip").info().position == end and contexts_of(new, "trip")[0][1] == records[0][1]
         again = [tuple(row) for row in new.query(ERASES, session="trip")]
         assert again == rows != []
 
@@ -117,7 +117,7 @@ def test_a_record_beyond_what_is_exported_is_told_at_the_end(path: Path, tmp_pat
     with vmstore.open(tmp_path / "b.vms") as new:
         new.import_file(tmp_path / "b.jsonl")
         assert new.verify().ok and new.session("trip").info().position == end + 1
-        assert f"[erased at position {end + 1}]" in str(told(new, "trip"))
+        assert f"[erased at position {end + 1}]" in str(contexts_of(new, "trip"))
     assert taken(tmp_path / "both.jsonl", tmp_path / "c.vms", exact=True)
 
 
@@ -131,8 +131,8 @@ def test_an_archive_alone_is_exported_with_placeholders(path: Path, tmp_path: Pa
         alone.export(tmp_path / "b.jsonl")
         with refused("erased-after-the-cut"):
             alone.export(tmp_path / "exact.jsonl", exact=True)
-    found = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False)
-    assert "[erased at position" in str(found["late"]) and "4711" not in str(found)
+    records = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False)
+    assert "[erased at position" in str(records["late"]) and "4711" not in str(records)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -163,8 +163,8 @@ def test_an_exact_bundle_is_told_anew(path: Path, tmp_path: Path) -> None:
     """An exact bundle with erasures can be taken in as new sessions too, request ids with it."""
     with vmstore.open(path) as store:
         store.export(tmp_path / "b.jsonl", exact=True)
-        before = {one.session: told(store, one.session) for one in store.sessions()}
-    found = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False)
-    assert {name: said for name, said in found.items() if name in ("trip", "gone")} == {
-        name: said for name, said in before.items() if name in ("trip", "gone")
+        before = {session.session: contexts_of(store, session.session) for session in store.sessions()}
+    records = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=False)
+    assert {name: record for name, record in records.items() if name in ("trip", "gone")} == {
+        name: expected for name, expected in before.items() if name in ("trip", "gone")
     }

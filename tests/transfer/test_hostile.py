@@ -37,7 +37,7 @@ SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
 
 
-def told(path: Path, *more: str) -> Path:
+def secret_store(path: Path, *more: str) -> Path:
     """A store with a session that was told a secret and a long one."""
     with vmstore.open(path) as store:
         store.record("s", chat(SECRET), answer("Noted."))
@@ -59,7 +59,7 @@ def test_a_backup_touches_no_store_it_names(tmp_path: Path, whose: str) -> None:
         ours.record(f"s{number}", chat(f"Word {number}."), answer("Yes."))
     wal = live / "default" / "log.sqlite-wal"
     before = wal.read_bytes()
-    told(tmp_path / "a.vms")
+    secret_store(tmp_path / "a.vms")
     vmstore.backup(tmp_path / "a.vms", tmp_path / "b")
     listing = json.loads((tmp_path / "b" / "backup.json").read_text())
     names = {"absolute": str(live / "default"), "relative": "../live.vms/default", "dotted": ".x", "empty": ""}
@@ -76,7 +76,7 @@ def test_a_backup_touches_no_store_it_names(tmp_path: Path, whose: str) -> None:
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder link", "longer"])
 def test_a_backup_is_read_as_it_lies(tmp_path: Path, kind: str) -> None:
     """A file of a backup that is a link, a pipe or longer than listed is refused at once, and no store is made."""
-    told(tmp_path / "a.vms")
+    secret_store(tmp_path / "a.vms")
     vmstore.backup(tmp_path / "a.vms", tmp_path / "b")
     log = tmp_path / "b" / "default" / "log.sqlite"
     if kind == "folder link":
@@ -95,7 +95,7 @@ def test_a_backup_is_read_as_it_lies(tmp_path: Path, kind: str) -> None:
 
 def test_what_a_backup_states_is_agreed_to(tmp_path: Path) -> None:
     """Grants, rules and approvals of a backup are named, and take effect only where somebody agrees."""
-    with vmstore.open(told(tmp_path / "a.vms")) as store:
+    with vmstore.open(secret_store(tmp_path / "a.vms")) as store:
         vmstore.share(store, "sandbox:mallory", "read,write")
         vmstore.approve(store, "jsonl", "s", who="Mallory")
         keep(store, "1h")
@@ -111,7 +111,7 @@ def test_what_a_backup_states_is_agreed_to(tmp_path: Path) -> None:
 
 def grown(tmp_path: Path) -> Path:
     """A store, and an exact bundle of its session that went on by an erasure elsewhere."""
-    path = told(tmp_path / "here.vms", "other")
+    path = secret_store(tmp_path / "here.vms", "other")
     shutil.copytree(path, tmp_path / "there.vms")
     with vmstore.open(tmp_path / "there.vms") as store:
         vmstore.erase(store, page=store.search("combination")[0].page, in_session="s")
@@ -146,7 +146,7 @@ def test_a_killed_intake_is_finished(tmp_path: Path) -> None:
 
     assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
     assert found_in(path, [SECRET.encode()])
-    (symptom,) = [one for one in doctor(path).symptoms if one.kind == "erasure"]
+    (symptom,) = [symptom for symptom in doctor(path).symptoms if symptom.kind == "erasure"]
     assert symptom.remedy == f"vmstore erase {path} --finish"
     with vmstore.open(path, "r") as store:
         (problem,) = store.verify().problems
@@ -159,8 +159,8 @@ def test_a_killed_intake_is_finished(tmp_path: Path) -> None:
 
 def test_damage_is_still_told_beside_a_pending_erasure() -> None:
     """Where something else is wrong too, the advice to put back a backup stays."""
-    found = [Problem("erasure", "cell 3", "still there"), Problem("hash", "commit 2", "is another")]
-    assert any("put back a backup" in remedy for remedy in remedies(found, "a.vms"))
+    problems = [Problem("erasure", "cell 3", "still there"), Problem("hash", "commit 2", "is another")]
+    assert any("put back a backup" in remedy for remedy in remedies(problems, "a.vms"))
 
 
 def test_a_bundle_changes_no_policy_unasked(tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_an_approval_does_not_travel(tmp_path: Path, way: str, where: str) -> No
         WAYS[way](tmp_path / "here.vms", store, there)
         (info,) = store.sessions()
         assert vmstore.approvals(store) == []
-        found = store.export(tmp_path / "out", info.session)
-        assert found.redacted and found.approved == [] and b"hunter2" not in (tmp_path / "out").read_bytes()
+        report = store.export(tmp_path / "out", info.session)
+        assert report.redacted and report.approved == [] and b"hunter2" not in (tmp_path / "out").read_bytes()
         assert store.verify().ok
 
 
@@ -230,7 +230,7 @@ PLANTED = {
 @pytest.mark.parametrize("place", PLANTED)
 def test_erasing_follows_no_link(tmp_path: Path, place: str, hard: bool) -> None:
     """What a planted link leads to stays byte for byte, whatever place of a store it was planted in."""
-    path, precious = told(tmp_path / "a.vms"), tmp_path / "precious"
+    path, precious = secret_store(tmp_path / "a.vms"), tmp_path / "precious"
     precious.write_bytes(b"somebody else's")
     with vmstore.open(path) as store:
         at = PLANTED[place](path / "default")
@@ -255,7 +255,7 @@ def test_erasing_follows_no_link(tmp_path: Path, place: str, hard: bool) -> None
 @pytest.mark.parametrize("name", ["log.sqlite", "blobs", "archive", "text", "log.lock", "erasing", ""])
 def test_a_store_that_leads_out_of_itself_is_not_opened(tmp_path: Path, name: str) -> None:
     """A link in a namespace's folder, or in its place, is refused by name, and what it leads to is left as it is."""
-    path, other = told(tmp_path / "a.vms"), told(tmp_path / "other.vms")
+    path, other = secret_store(tmp_path / "a.vms"), secret_store(tmp_path / "other.vms")
     before = {file: file.read_bytes() for file in other.rglob("*") if file.is_file()}
     at, to = path / "default" / name, other / "default" / name
     shutil.rmtree(at, ignore_errors=True)
@@ -269,7 +269,7 @@ def test_a_store_that_leads_out_of_itself_is_not_opened(tmp_path: Path, name: st
 
 def test_a_blob_that_is_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     """A pipe in the place of a content is damage that is named at once, not a wait without end."""
-    path = told(tmp_path / "a.vms")
+    path = secret_store(tmp_path / "a.vms")
     (blob,) = (path / "default" / "blobs").glob("*/*")
     blob.unlink()
     os.mkfifo(blob)
@@ -279,7 +279,7 @@ def test_a_blob_that_is_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 def test_a_backup_copies_no_link(tmp_path: Path) -> None:
     """A backup of a store with a planted link takes nothing of what it leads to."""
-    path, precious = told(tmp_path / "a.vms"), tmp_path / "precious"
+    path, precious = secret_store(tmp_path / "a.vms"), tmp_path / "precious"
     precious.write_bytes(b"somebody else's")
     (path / "default" / "blobs" / "00").mkdir(exist_ok=True)
     (path / "default" / "blobs" / "00" / "x").symlink_to(precious)
@@ -290,7 +290,7 @@ def test_a_backup_copies_no_link(tmp_path: Path) -> None:
 
 def test_a_killed_archiver_costs_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed between giving the old archive its second name and the new one its place, the next erasure spares it."""
-    path = told(tmp_path / "a.vms", "t")
+    path = secret_store(tmp_path / "a.vms", "t")
     with vmstore.open(path) as store:
         vmstore.archive(store, ["s", "t"], grace_s=0)
         for file in Archives(path / "default" / "archive").files():
@@ -303,10 +303,10 @@ def test_a_killed_archiver_costs_no_archive(tmp_path: Path, monkeypatch: pytest.
 def test_zeroing_needs_a_name_of_its_own(tmp_path: Path) -> None:
     """A file with one name is overwritten and goes, one with two keeps its bytes under the other."""
     (tmp_path / "one").write_bytes(b"x" * 9)
-    held = (tmp_path / "one").open("rb")
+    file = (tmp_path / "one").open("rb")
     destroy(tmp_path, tmp_path / "one")
-    assert held.read() == bytes(9) and not (tmp_path / "one").exists()
-    held.close()
+    assert file.read() == bytes(9) and not (tmp_path / "one").exists()
+    file.close()
 
 
 # ---- what a kill leaves
@@ -314,14 +314,14 @@ def test_zeroing_needs_a_name_of_its_own(tmp_path: Path) -> None:
 
 def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed import of a bundle leaves lies in the store, is named by the doctor and destroyed by an erasure."""
-    path, temp = told(tmp_path / "a.vms"), tmp_path / "temp"
+    path, temp = secret_store(tmp_path / "a.vms"), tmp_path / "temp"
     temp.mkdir()
     with vmstore.open(path) as store:
         store.export(tmp_path / "e.jsonl", "s", exact=True)
 
     def child() -> None:
         os.environ["TMPDIR"] = str(temp)
-        sessions.take_anew = lambda *told: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        sessions.take_anew = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
         with vmstore.open(path) as store:
             store.import_file(tmp_path / "e.jsonl")
 
@@ -330,7 +330,7 @@ def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkey
         assert list(temp.iterdir()) == []
         (left,) = (path / "default").glob(".scratch.*")
         assert found_in(left, [SECRET.encode()])
-        assert [one.where for one in doctor(path).symptoms if one.kind == "left"] == [str(left)]
+        assert [symptom.where for symptom in doctor(path).symptoms if symptom.kind == "left"] == [str(left)]
         with vmstore.open(path) as store:
             assert store.admin.collect_garbage(dry_run=True).files and left.exists()
             erase.finish_erasing(store) if use == "erase" else store.admin.collect_garbage()
@@ -339,7 +339,7 @@ def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkey
 
 def test_a_killed_table_export_leaves_no_rows(tmp_path: Path) -> None:
     """Killed while rows are written, an export to Parquet leaves no contents among the temporary files."""
-    path, temp = told(tmp_path / "a.vms"), tmp_path / "temp"
+    path, temp = secret_store(tmp_path / "a.vms"), tmp_path / "temp"
     temp.mkdir()
 
     def child() -> None:
@@ -348,7 +348,7 @@ def test_a_killed_table_export_leaves_no_rows(tmp_path: Path) -> None:
         from vmstore.transfer import parquet
 
         tempfile.tempdir = str(temp)
-        parquet._convert = lambda *told: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        parquet._convert = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
         with vmstore.open(path) as store:
             store.export(tmp_path / "out", "s", format="parquet", redact=False)
 
@@ -438,7 +438,7 @@ def test_a_file_that_forks_at_each_step_is_refused(tmp_path: Path) -> None:
 
 def test_views_of_others_are_not_believed(tmp_path: Path) -> None:
     """Views that show the other namespace's own session as a user's do not bring its grants along."""
-    told(tmp_path / "here.vms")
+    secret_store(tmp_path / "here.vms")
     with vmstore.open(tmp_path / "there.vms") as store:
         store.record("guest", chat("Hello."), answer("Hi."))
         vmstore.share(store, "sandbox:mallory", "read,write,grant")
@@ -446,6 +446,6 @@ def test_views_of_others_are_not_believed(tmp_path: Path) -> None:
     with closing(apsw.Connection(str(views))) as db:
         db.execute("UPDATE sessions SET hidden = 0").fetchall()
     merged = vmstore.merge(tmp_path / "here.vms", tmp_path / "there.vms")
-    assert [one.session for one in merged.sessions] == ["guest"]
+    assert [session.session for session in merged.sessions] == ["guest"]
     with vmstore.open(tmp_path / "here.vms") as store:
         assert vmstore.grants(store) == [] and store.verify().ok

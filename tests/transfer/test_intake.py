@@ -30,14 +30,14 @@ REQUEST = {"model": "m", "messages": [{"role": "user", "content": "something els
 
 def answers(store: Store, names: dict[str, str]) -> dict[str, Any]:
     """What sessions say of every call, by the names they have elsewhere."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, there in names.items():
         session = store.session(there)
         contexts = [session.context(call=call.call) for call in session.calls()]
-        said = [(context.basis.turn, context.messages(), context.pages, context.fidelity) for context in contexts]
+        rows = [(context.basis.turn, context.messages(), context.pages, context.fidelity) for context in contexts]
         pages = [replace(page, session="") for page in session.pages()]
-        found[name] = (said, session.turns(), session.calls(), pages)
-    return found
+        fields[name] = (rows, session.turns(), session.calls(), pages)
+    return fields
 
 
 # ---- exactly
@@ -45,12 +45,12 @@ def answers(store: Store, names: dict[str, str]) -> dict[str, Any]:
 
 def test_the_same_bundle_again_changes_nothing(tmp_path: Path) -> None:
     """A session that is here with the same hashes is the very same, and importing it again writes nothing."""
-    found = bundle(filled_in_memory())
-    with taken(tmp_path, found, exact=True) as store:
+    actual_bundle = bundle(filled_in_memory())
+    with taken(tmp_path, actual_bundle, exact=True) as store:
         before = store.admin.log.ordinal
-        again = take(store, tmp_path, found, exact=True)
+        again = take(store, tmp_path, actual_bundle, exact=True)
         assert (again.new, store.admin.log.ordinal) == (0, before)
-        assert [one.session for one in again.sessions] == ["s", "odd one", "s.child", "s.grandchild"]
+        assert [session.session for session in again.sessions] == ["s", "odd one", "s.child", "s.grandchild"]
 
 
 def test_a_session_gains_what_it_lacks(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
     file.write_text('{"role": "user", "content": "one"}\n{"role": "assistant", "content": "two"}\n')
     with memory_store() as store, memory_store() as other:
         name = store.import_file(file).sessions[0].session
-        found = bundle(store, name, call=1)
+        actual_bundle = bundle(store, name, call=1)
         with refused("import-unfinished", InputError):
-            take(other, tmp_path, found, exact=True)
+            take(other, tmp_path, actual_bundle, exact=True)
         assert other.admin.log.ordinal == 0
-        assert take(other, tmp_path, found).sessions[0].session == name
+        assert take(other, tmp_path, actual_bundle).sessions[0].session == name
         assert other.session(name).info().calls == 1
 
 
@@ -113,18 +113,18 @@ def test_a_reader_takes_nothing_in(tmp_path: Path) -> None:
     with open_store(tmp_path / "agent.vms") as store:
         filled(store)
     with open_store(tmp_path / "agent.vms", "r") as store:
-        found = bundle(store)
+        actual_bundle = bundle(store)
         with pytest.raises(ReadOnlyError):
-            take(store, tmp_path, found, exact=True)
+            take(store, tmp_path, actual_bundle, exact=True)
 
 
 def test_a_full_disk_leaves_each_session_whole_or_absent(tmp_path: Path) -> None:
     """An import that cannot be written is a clear error, and nothing of it is seen."""
     with memory_store() as store:
-        found = bundle(filled_in_memory())
+        actual_bundle = bundle(filled_in_memory())
         for exact in (True, False):
             with full_disk(store.admin.log), pytest.raises(StoreError, match="full"):
-                take(store, tmp_path, found, exact=exact)
+                take(store, tmp_path, actual_bundle, exact=exact)
             assert store.sessions(hidden=True) == [] and store.verify().ok
 
 
@@ -132,9 +132,9 @@ def test_a_full_disk_leaves_each_session_whole_or_absent(tmp_path: Path) -> None
 def test_a_killed_import_leaves_each_session_whole_or_absent(tmp_path: Path, exact: bool) -> None:
     """SIGKILL at growing delays: each session is there with all its calls or not at all, and again completes it."""
     store = filled_in_memory()
-    found = bundle(store)
+    actual_bundle = bundle(store)
     calls = {info.session: info.calls for info in store.sessions()}
-    (tmp_path / "bundle.jsonl").write_bytes(found)
+    (tmp_path / "bundle.jsonl").write_bytes(actual_bundle)
     vmstore.open(tmp_path / "agent.vms").close()
 
     def work() -> None:
@@ -154,7 +154,7 @@ def test_a_killed_import_leaves_each_session_whole_or_absent(tmp_path: Path, exa
             assert other.verify().ok
     assert killed, "no import was killed before its end: the delays are too long"
     with vmstore.open(tmp_path / "agent.vms") as other:
-        take(other, tmp_path, found, exact=exact)
+        take(other, tmp_path, actual_bundle, exact=exact)
         assert {info.session: info.calls for info in other.sessions()} == calls
 
 
@@ -172,11 +172,11 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
     with open_store(tmp_path / "agent.vms") as store, open_store(tmp_path / "agent.vms") as other:
         right, busy = ingest.standing, [True]
 
-        def standing(*told: Any) -> Any:
-            found = right(*told)
+        def standing(*arguments: Any) -> Any:
+            row = right(*arguments)
             if busy and busy.pop():
                 other.record("theirs", REQUEST)
-            return found
+            return row
 
         monkeypatch.setattr(ingest, "standing", standing)
         source = filled_in_memory()
@@ -202,12 +202,12 @@ def test_a_kind_of_a_later_version_is_taken_in_exactly_or_not(tmp_path: Path) ->
     end = source.admin.log.tail(source.admin.log.ordinal - 1, 1)[0]
     later = seal(end.hash, end.last + 1, 1, end.at, 0, b"\x91\x92\x63\x01", (), NO_REQUEST)
     source.admin.log.append([later], end.session, end.last)
-    found = bundle(source)
+    actual_bundle = bundle(source)
     with memory_store() as store:
         with refused("unknown-kind", InputError):
-            take(store, tmp_path, found)
+            take(store, tmp_path, actual_bundle)
         assert store.sessions(hidden=True) == [] or store.verify().ok
-        take(store, tmp_path, found, exact=True)
+        take(store, tmp_path, actual_bundle, exact=True)
         assert chains(store) == chains(source)
 
 
@@ -233,11 +233,11 @@ def test_a_life_told_anew_answers_the_same(life: Life) -> None:
 def test_a_copy_stands_beside_its_original(tmp_path: Path) -> None:
     """Into the store it came from a bundle brings copies under free names, once, that go on by themselves."""
     store = filled_in_memory()
-    found = bundle(store)
+    actual_bundle = bundle(store)
     names = {info.session: f"{info.session}-2" for info in store.sessions()}
-    assert {one.session for one in take(store, tmp_path, found).sessions} == set(names.values())
+    assert {session.session for session in take(store, tmp_path, actual_bundle).sessions} == set(names.values())
     assert answers(store, names) == answers(store, {name: name for name in names})
-    assert take(store, tmp_path, found).new == 0
+    assert take(store, tmp_path, actual_bundle).new == 0
     store.record("s-2", REQUEST)
     assert store.session("s").info().calls + 1 == store.session("s-2").info().calls
     assert store.session("s.child-2").info().parent == "s-2" and store.verify().ok
@@ -267,7 +267,7 @@ def test_one_name_is_for_one_session(tmp_path: Path) -> None:
     store = filled_in_memory()
     with memory_store() as other:
         took = take(other, tmp_path, bundle(store, "s.child"), session="mine")
-        assert [one.session for one in took.sessions] == ["mine", "s"]
+        assert [session.session for session in took.sessions] == ["mine", "s"]
         with refused("one-name-for-many", InputError):
             take(other, tmp_path, bundle(store), session="mine")
 
@@ -294,17 +294,17 @@ def test_two_processes_importing_one_bundle_make_one_copy(tmp_path: Path, exact:
 def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another handle takes the same bundle in just before, its sessions are taken and none is written twice."""
     store = filled_in_memory()
-    found = bundle(store)
-    with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
+    actual_bundle = bundle(store)
+    with vmstore.open(store_path) as file, vmstore.open(store_path) as other:
         others: list[int] = []
 
-        def late(*told: Any) -> Any:
+        def late(*arguments: Any) -> Any:
             if not others:
                 others.append(0)
-                others[0] = take(other, tmp_path, found).new
-            return rewrite_session(*told)
+                others[0] = take(other, tmp_path, actual_bundle).new
+            return rewrite_session(*arguments)
 
         monkeypatch.setattr(bundle_import, "rewrite_session", late)
-        assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)
-        assert [info.session for info in one.sessions()] == [info.session for info in store.sessions()]
-        assert one.verify().ok
+        assert (take(file, tmp_path, actual_bundle).new, others[0] > 0) == (0, True)
+        assert [info.session for info in file.sessions()] == [info.session for info in store.sessions()]
+        assert file.verify().ok

@@ -64,7 +64,7 @@ def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path: Path) -> None:
         absent += not path.exists()
         assert not path.exists() or path.read_bytes() == content
     assert absent, "no writer was killed before its end: the delays are too long"
-    left = [one.name for one in tmp_path.iterdir() if not one.name.startswith("x")]
+    left = [path.name for path in tmp_path.iterdir() if not path.name.startswith("x")]
     assert all(name.startswith(".x") and name.endswith(SUFFIX) for name in left)
 
 
@@ -104,11 +104,11 @@ def test_bundles_beside_a_writer_hold_a_prefix(store_path: Path, tmp_path: Path)
         kill(pid)
     with vmstore.open(store_path) as store:
         whole = hashes(store)
-        for found in bundles:
-            with taken(tmp_path, found, exact=True) as other:
+        for bundle in bundles:
+            with taken(tmp_path, bundle, exact=True) as other:
                 assert set(hashes(other)) <= set(whole) and other.verify().ok
-                assert len(hashes(other)) == found.count(b'\n{"kind":"commit"')
-    sizes = [len(found) for found in bundles]
+                assert len(hashes(other)) == bundle.count(b'\n{"kind":"commit"')
+    sizes = [len(actual_bundle) for actual_bundle in bundles]
     assert sizes == sorted(sizes) and len(set(sizes)) > 2, "the writer wrote between the exports"
 
 
@@ -127,9 +127,9 @@ def test_other_threads_write_meanwhile(store_path: Path, tmp_path: Path, format:
                 thread.join(20)
                 recorded.append(not thread.is_alive())
 
-        found = store.export(tmp_path / "x", format=format, progress=progress)
+        report = store.export(tmp_path / "x", format=format, progress=progress)
         assert recorded == [True] and len(store.session("s").calls()) == 6
-        assert found.mutations < store.session("s").info().mutations
+        assert report.mutations < store.session("s").info().mutations
 
 
 def test_what_a_kill_left_goes_with_the_next_of_that_name(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_a_kill_left_goes_with_the_next_of_that_name(tmp_path: Path) -> Non
     assert left.exists()
     with new_file(path) as file:
         file.write(b"whole")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "ready", "x", "x.y"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "ready", "x", "x.y"]
 
 
 def test_what_is_in_use_stays(tmp_path: Path) -> None:

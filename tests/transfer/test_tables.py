@@ -30,13 +30,13 @@ FORMATS = ("sqlite", "parquet")
 def asked(store: Store, folder: Path, format: str, *names: str, **moment: Any) -> Ask:
     """Exports a store; what SQL then answers of the tables."""
     out = folder / f"out.{format}"
-    found = store.export(out, names or None, format=format, **moment)
+    report = store.export(out, names or None, format=format, **moment)
     if format == "sqlite":
-        assert found.bytes == out.stat().st_size
+        assert report.bytes == out.stat().st_size
         db = sqlite3.connect(out)
         return lambda sql: db.execute(sql).fetchall()
     files = {file.stem: file for file in out.iterdir()}
-    assert found.bytes == sum(file.stat().st_size for file in files.values())
+    assert report.bytes == sum(file.stat().st_size for file in files.values())
     db2 = duckdb.connect()
     for name, file in files.items():
         db2.execute(f"CREATE VIEW {name} AS SELECT * FROM '{file}'")
@@ -50,24 +50,24 @@ def test_sessions_turns_and_calls_are_as_the_store_says(tmp_path: Path, format: 
     ask = asked(store, tmp_path, format)
     infos = {info.session: info for info in store.sessions()}
     assert set(ask("SELECT session, origin, parent, fork_position, last_position FROM sessions")) == {
-        (name, one.origin, one.parent, one.fork_position, one.position) for name, one in infos.items()
+        (name, info.origin, info.parent, info.fork_position, info.position) for name, info in infos.items()
     }
     calls = ask(
         "SELECT session, call, turn, position, status, fidelity, pages, tokens, tokens_reported, stop, model FROM calls"
     )
     assert sorted(calls) == sorted(
         (n, c.call, c.turn, c.position, c.status, c.fidelity, c.pages, c.tokens, c.tokens_reported, c.stop, c.model)
-        for n, one in infos.items()
+        for n, info in infos.items()
         for c in store.session(n).calls()
-        if c.position > (one.fork_position or 0)
+        if c.position > (info.fork_position or 0)
     )
     assert ask("SELECT count(*) FROM calls WHERE error LIKE '%gone%'") == [(1,)]
     turns = ask("SELECT session, turn, position FROM turns")
     assert sorted(turns) == sorted(
         (n, t.turn, t.position)
-        for n, one in infos.items()
+        for n, info in infos.items()
         for t in store.session(n).turns()
-        if t.position > (one.fork_position or 0)
+        if t.position > (info.fork_position or 0)
     )
 
 
@@ -82,7 +82,7 @@ def test_residency_gives_every_context(tmp_path: Path, format: str) -> None:
         for call in session.calls():
             if call.position <= (info.fork_position or 0):
                 continue
-            found = ask(
+            actual_answer = ask(
                 "SELECT p.position, p.role, p.type, r.level, v.tokens, v.content FROM residency r"
                 " JOIN versions v ON v.id = r.version JOIN pages p ON p.id = r.page"
                 f" WHERE r.session = '{info.session}' AND r.from_position <= {call.position}"
@@ -91,10 +91,10 @@ def test_residency_gives_every_context(tmp_path: Path, format: str) -> None:
             context = session.context(call=call.call)
             contents = context.contents()
             levels = ("full", "reduced", "abstract", "reference")
-            assert [row[:5] for row in found] == [
+            assert [row[:5] for row in actual_answer] == [
                 (int(page.page[1:]), page.role, page.type, levels[page.level], page.tokens) for page in context.pages
             ]
-            for row, page in zip(found, context.pages, strict=True):
+            for row, page in zip(actual_answer, context.pages, strict=True):
                 text = contents[page.page].decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode()
                 assert row[5] == text
             seen += 1
@@ -106,14 +106,14 @@ def test_every_mutation_has_its_row(tmp_path: Path, format: str) -> None:
     """The table of mutations is the tail, session by session, and every table's rows have keys of their own."""
     store = filled_in_memory()
     ask = asked(store, tmp_path, format)
-    told = {(entry.session, entry.position, entry.kind) for entry in store.tail()}
-    assert set(ask("SELECT session, position, kind FROM mutations")) == told
+    other_rows = {(entry.session, entry.position, entry.kind) for entry in store.tail()}
+    assert set(ask("SELECT session, position, kind FROM mutations")) == other_rows
     for table in TABLES:
         rows, keys = ask(f"SELECT count(*), count(DISTINCT {table.key}) FROM {table.name}")[0]
         assert rows == keys
         for column in table.columns:
             if column.of is not None:
-                key = next(one.key for one in TABLES if one.name == column.of)
+                key = next(table.key for table in TABLES if table.name == column.of)
                 lost = f"{column.name} IS NOT NULL AND {column.name} NOT IN (SELECT {key} FROM {column.of})"
                 assert ask(f"SELECT count(*) FROM {table.name} WHERE {lost}") == [(0,)], f"{table.name}.{column.name}"
 
@@ -128,10 +128,12 @@ def test_what_was_said_of_pages_is_in_tables(tmp_path: Path, format: str) -> Non
     for position in (4, end - 2, end - 1, end):
         for page in session.pages(position=position):
             here = f"page = 's/{page.page}' AND session = 's' AND position <= {position}"
-            told = dict(ask(f"SELECT tag, held FROM tags WHERE {here} ORDER BY position"))
-            assert sorted(tag for tag, held in told.items() if held) == page.tags
-            said = ask(f"SELECT importance FROM annotations WHERE {here} AND importance IS NOT NULL ORDER BY position")
-            assert page.importance == (said[-1][0] if said else 0.5)
+            fields = dict(ask(f"SELECT tag, held FROM tags WHERE {here} ORDER BY position"))
+            assert sorted(tag for tag, value in fields.items() if value) == page.tags
+            other_answer = ask(
+                f"SELECT importance FROM annotations WHERE {here} AND importance IS NOT NULL ORDER BY position"
+            )
+            assert page.importance == (other_answer[-1][0] if other_answer else 0.5)
     rows = ask("SELECT session, status, anchors FROM annotations WHERE page = 's/p4' ORDER BY happened_at")
     assert [row[:2] for row in rows] == [("s", None), ("s", "completed"), ("s.child", None)]
     assert json.loads(rows[0][2]) == {"user.name": "Ada"}
@@ -159,12 +161,12 @@ def test_a_fork_goes_on_with_what_it_inherits(tmp_path: Path) -> None:
     child = store.session("s").fork("s.child", call=1)
     store.record(child, chat("one", "two", "three"), answer("four"))
     ask = asked(store, tmp_path, "sqlite")
-    found = ask("SELECT session, call, turn, model, status FROM calls")
-    assert found == [
+    actual_answer = ask("SELECT session, call, turn, model, status FROM calls")
+    assert actual_answer == [
         (name, call.call, call.turn, call.model, call.status)
         for name, call in (("s", store.session("s").calls()[0]), ("s.child", child.calls()[1]))
     ]
-    assert found[1][3] is not None
+    assert actual_answer[1][3] is not None
 
 
 def test_the_database_is_for_reading(tmp_path: Path) -> None:
@@ -172,11 +174,11 @@ def test_the_database_is_for_reading(tmp_path: Path) -> None:
     ask = asked(filled_in_memory(), tmp_path, "sqlite")
     assert ask("PRAGMA integrity_check") == [("ok",)] and ask("PRAGMA foreign_key_check") == []
     assert ("pages", "page", "id") in {(row[2], row[3], row[4]) for row in ask("PRAGMA foreign_key_list(versions)")}
-    found = ask(
+    actual_answer = ask(
         "SELECT v.page, v.content FROM versions_fts f JOIN versions v ON v.rowid = f.rowid"
         " WHERE versions_fts MATCH 'package'"
     )
-    assert found and all("package" in content for _, content in found)
+    assert actual_answer and all("package" in content for _, content in actual_answer)
     assert ask("SELECT typeof(happened_at) FROM calls LIMIT 1") == [("text",)]
 
 
@@ -207,9 +209,11 @@ def test_contents_that_are_no_text_are_left_out(tmp_path: Path) -> None:
     store.record("s", {"model": "m", "max_tokens": 9, "system": "Look.", "messages": [asks]})
     for format in FORMATS:
         ask = asked(store, tmp_path, format)
-        found = ask("SELECT p.modality, p.mime, v.bytes, v.content FROM pages p JOIN versions v ON v.page = p.id")
-        assert ("image", "image/png", 68, None) in found
-        assert any(row[3] == "what is it?" for row in found)
+        actual_answer = ask(
+            "SELECT p.modality, p.mime, v.bytes, v.content FROM pages p JOIN versions v ON v.page = p.id"
+        )
+        assert ("image", "image/png", 68, None) in actual_answer
+        assert any(row[3] == "what is it?" for row in actual_answer)
 
 
 def test_times_no_calendar_holds_are_left_out() -> None:

@@ -23,11 +23,11 @@ def cells(store: Store) -> dict[str, int]:
     """The bytes of all cells by the name of their session."""
     store.admin.follow()
     names: dict[int, str] = dict(store.admin.views.execute("SELECT session, name FROM sessions"))
-    found = dict.fromkeys(names.values(), 0)
+    fromkeys = dict.fromkeys(names.values(), 0)
     for commit in store.admin.log.tail(0, 1 << 30):
         some = store.admin.log.cells(range(commit.cell, commit.cell + commit.cell_count)).values()
-        found[names[commit.session]] += sum(len(cell.content) for cell in some)
-    return found
+        fromkeys[names[commit.session]] += sum(len(cell.content) for cell in some)
+    return fromkeys
 
 
 @pytest.mark.parametrize("dbstat", [True, False])
@@ -41,11 +41,11 @@ def test_every_byte_on_disk_is_told_once(store_path: Path, monkeypatch: pytest.M
             store.record(f"more{name}", chat("x" * 9_000, seed=name), answer("y"))
         (store_path / "default" / "blobs").mkdir(exist_ok=True)
         (store_path / "default" / "blobs" / "ab").write_bytes(b"z" * 70_000)
-        found = store.admin.usage()
-        assert found.bytes == on_disk(store_path / "default") == sum(one.bytes for one in found.files)
-        told = {(one.part, one.what): one.bytes for one in found.files}
-        assert told["blobs", "files"] >= 70_000
-        assert (("log", "commits") in told) == dbstat and (("log", "the file") in told) != dbstat
+        usage = store.admin.usage()
+        assert usage.bytes == on_disk(store_path / "default") == sum(file.bytes for file in usage.files)
+        contents = {(file.part, file.what): file.bytes for file in usage.files}
+        assert contents["blobs", "files"] >= 70_000
+        assert (("log", "commits") in contents) == dbstat and (("log", "the file") in contents) != dbstat
     with vmstore.open(store_path, "r") as store:
         assert store.admin.usage().bytes == on_disk(store_path / "default")
 
@@ -58,22 +58,22 @@ def test_free_pages_are_told(store_path: Path) -> None:
         db = apsw.Connection(str(views))
         db.execute("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(200000)); DROP TABLE t").fetchall()
         db.close()
-        found = store.admin.usage()
-        told = {(one.part, one.what): one.bytes for one in found.files}
-        assert told["views", "free pages"] >= 200_000
-        assert found.bytes == on_disk(store_path / "default")
+        usage = store.admin.usage()
+        contents = {(file.part, file.what): file.bytes for file in usage.files}
+        assert contents["views", "free pages"] >= 200_000
+        assert usage.bytes == on_disk(store_path / "default")
 
 
 def test_contents_are_those_of_the_log() -> None:
     """Contents by session are the cells each session brought, and by kind they are the same bytes."""
     store = filled_in_memory()
-    found = store.admin.usage()
-    assert {one.what: one.bytes for one in found.sessions} == cells(store)
-    for listed in (found.sessions, found.kinds, found.files):
-        assert [one.bytes for one in listed] == sorted((one.bytes for one in listed), reverse=True)
-    kinds = {one.what: one for one in found.kinds}
-    assert sum(one.bytes for one in found.kinds) == sum(one.bytes for one in found.sessions)
-    assert sum(one.cells for one in found.kinds) == store.admin.log.last_cell
+    usage = store.admin.usage()
+    assert {session.what: session.bytes for session in usage.sessions} == cells(store)
+    for listed in (usage.sessions, usage.kinds, usage.files):
+        assert [entry.bytes for entry in listed] == sorted((entry.bytes for entry in listed), reverse=True)
+    kinds = {kind.what: kind for kind in usage.kinds}
+    assert sum(kind.bytes for kind in usage.kinds) == sum(session.bytes for session in usage.sessions)
+    assert sum(kind.cells for kind in usage.kinds) == store.admin.log.last_cell
     assert kinds["request ids"].cells == 1 and "other" not in kinds
     assert {"transcript", "envelopes", "requests", "names"} <= kinds.keys()
-    assert (found.bytes, found.files) == (0, [])
+    assert (usage.bytes, usage.files) == (0, [])

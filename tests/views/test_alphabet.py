@@ -76,8 +76,8 @@ STORY = [*FORKS, Deed("hand", 1, 0, 1)]
 
 def store_over(engine: Engine) -> Store:
     """A store that asks the views of an engine."""
-    told: dict[str, Any] = {"folder": None, "readonly": False, "clock": ManualClock(), "ids": SeededIds()}
-    return Store(Namespace(engine.log, engine.projection, **told))
+    fields: dict[str, Any] = {"folder": None, "readonly": False, "clock": ManualClock(), "ids": SeededIds()}
+    return Store(Namespace(engine.log, engine.projection, **fields))
 
 
 def written(story: list[Deed]) -> Store:

@@ -52,32 +52,32 @@ def elsewhere(work: Callable[[], object]) -> Iterator[threading.Thread]:
 
 def test_who_is_not_elected_waits_for_the_rows(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one handle folds, another that needs the rows takes no step of its own, and then has them."""
-    one, two = handle(log, tmp_path), handle(log, tmp_path)
+    first, two = handle(log, tmp_path), handle(log, tmp_path)
     steps: list[str] = []
-    held, right = threading.Event(), Projection._step
+    event, right = threading.Event(), Projection._step
 
     def step(self: Projection, target: int) -> int:
-        steps.append("one" if self is one else "two")
-        held.set()
+        steps.append("one" if self is first else "two")
+        event.set()
         time.sleep(0.05)
         return right(self, target)
 
     monkeypatch.setattr(Projection, "_step", step)
-    with elsewhere(one.catch_up):
-        held.wait()
+    with elsewhere(first.catch_up):
+        event.wait()
         assert two.catch_up() == log.ordinal
     assert set(steps) == {"one"}
-    assert [two.digest(p.name) for p in two.projectors] == [one.digest(p.name) for p in one.projectors]
+    assert [two.digest(p.name) for p in two.projectors] == [first.digest(p.name) for p in first.projectors]
 
 
 def test_handles_in_turn_leave_one_fold(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two handles that fold a commit each in turn, both from what is at hand, leave what one fold gives."""
     whole = Projection(log, apsw.Connection(":memory:"))
     whole.catch_up()
-    one, two = handle(log, tmp_path), handle(log, tmp_path)
+    first, two = handle(log, tmp_path), handle(log, tmp_path)
     for ordinal in range(1, log.ordinal + 1):
-        (one, two)[ordinal % 2].catch_up(upto=ordinal)
-    assert [one.digest(p.name) for p in one.projectors] == [whole.digest(p.name) for p in whole.projectors]
+        (first, two)[ordinal % 2].catch_up(upto=ordinal)
+    assert [first.digest(p.name) for p in first.projectors] == [whole.digest(p.name) for p in whole.projectors]
 
 
 def test_a_killed_holder_lets_go(log: MemoryLog, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_second_process_reads_what_was_written(store_path: Path) -> None:
     with vmstore.open(store_path) as store, vmstore.open(store_path) as other:
         for call in range(1, 6):
             store.record("s", chat(f"{call}"))
-            assert [one.call for one in other.session("s").calls()] == list(range(1, call + 1))
+            assert [call.call for call in other.session("s").calls()] == list(range(1, call + 1))
             if call % 2:
                 assert len(store.session("s").calls()) == call
 

@@ -86,8 +86,8 @@ def test_a_live_session_is_compacted_by_its_segments() -> None:
     session.user("And the fence?")
     session.pack()
     made = session.lineage.compactions()
-    assert [one.summary for one in made] == summaries and {one.call for one in made} == {6}
-    assert sum(one.pages for one in made) == 8 and all(one.tokens > one.summary_tokens for one in made)
+    assert [item.summary for item in made] == summaries and {item.call for item in made} == {6}
+    assert sum(item.pages for item in made) == 8 and all(row.tokens > row.summary_tokens for row in made)
 
 
 def test_erasing_and_rebuilding_keep_what_is_known_of_a_compaction(tmp_path: Path) -> None:

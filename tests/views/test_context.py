@@ -39,9 +39,9 @@ def test_content_of_another_root_is_refused() -> None:
     """Where the pages do not give the root the pack stated, their order is told and no content of them."""
     pen, session = packed()
     pen.lane.db.execute("UPDATE changes SET commitment = zeroblob(32)")
-    told = session.context()
-    assert len(told.pages) == 2
-    for ask in (told.contents, told.messages, told.text):
+    other_context = session.context()
+    assert len(other_context.pages) == 2
+    for ask in (other_context.contents, other_context.messages, other_context.text):
         with refused("other-root", CorruptError):
             ask()
 

@@ -94,7 +94,7 @@ def test_a_rebuilt_view_is_the_same(log: MemoryLog, view: str | None) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_changed_row_changes_the_digest(log: MemoryLog, view: str) -> None:
     """A digest covers every table of its view, and no other view's."""
-    projector = next(one for one in PROJECTORS if one.name == view)
+    projector = next(projector for projector in PROJECTORS if projector.name == view)
     for table in projector.schema:
         views = views_of(log)
         before = {name: views.digest(name) for name in VIEWS}
@@ -115,11 +115,11 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
     whole, views = dumps(views_of(log)), Projection(log, apsw.Connection(":memory:"))
     right, seen = PagesProjector.on_create, []
 
-    def breaks(*given: object) -> None:
-        seen.append(given)
+    def breaks(*arguments: object) -> None:
+        seen.append(arguments)
         if len(seen) % 5 == 0:
             raise OSError("the power went")
-        right(*given)  # type: ignore[arg-type]
+        right(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(PagesProjector, "on_create", breaks)
     broken = 0

@@ -110,9 +110,9 @@ def test_the_collector_is_left_as_it_was() -> None:
 # ---- what cannot be folded
 
 
-def opening(uid: bytes = b"u" * 16, **told: object) -> Open:
+def opening(uid: bytes = b"u" * 16, **fields: object) -> Open:
     """A session's first mutation."""
-    return Open(uid, 0, **told)  # type: ignore[arg-type]
+    return Open(uid, 0, **fields)  # type: ignore[arg-type]
 
 
 def log_of(*commits: Commit) -> MemoryLog:

@@ -13,9 +13,9 @@ from vmstore.views.projectors.lineage import walk
 DERIVES, REFERENCES = LinkKind.DERIVES, LinkKind.REFERENCES
 
 
-def met(pen: Pen, page: int, position: int | None = None, **told: object) -> list[tuple[int, int, int]]:
+def met(pen: Pen, page: int, position: int | None = None, **fields: object) -> list[tuple[int, int, int]]:
     """Depth, source and target of the links a walk meets."""
-    edges = walk(pen.lane, page, 1 << 40 if position is None else position, **told)  # type: ignore[arg-type]
+    edges = walk(pen.lane, page, 1 << 40 if position is None else position, **fields)  # type: ignore[arg-type]
     return sorted((edge.depth, edge.source, edge.target) for edge in edges)
 
 

@@ -54,10 +54,10 @@ RIGHT: list[tuple[AsOf, tuple[int, int, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("moment", "found"), RIGHT, ids=lambda one: str(one))
-def test_a_moment_becomes_its_basis(pen: Pen, moment: AsOf, found: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(("moment", "row"), RIGHT, ids=lambda case: str(case))
+def test_a_moment_becomes_its_basis(pen: Pen, moment: AsOf, row: tuple[int, int, int]) -> None:
     """A turn is its end, a call its pack, a time the last position whose running maximum is not later."""
-    assert basis(pen.lane, moment) == found
+    assert basis(pen.lane, moment) == row
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_moment_becomes_its_basis(pen: Pen, moment: AsOf, found: tuple[int, in
         (Call(0), "the nearest is call 1 (1 to 3)"),
         (Call(9), "the nearest is call 3 (1 to 3)"),
     ],
-    ids=lambda one: str(one),
+    ids=lambda case: str(case),
 )
 def test_a_moment_that_is_none_names_the_nearest(pen: Pen, moment: AsOf, words: str) -> None:
     """What does not exist, or not yet, is an error that says what does."""

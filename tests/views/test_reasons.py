@@ -14,7 +14,7 @@ from vmstore.vm.policies.registry import SHIPPED, full_name
 
 def test_policies_are_named_as_they_are_registered() -> None:
     """The names that answers give policies are those of the registry, number by number."""
-    assert {one.NUMBER: full_name(one) for one in SHIPPED} == POLICY_NAMES
+    assert {policy.NUMBER: full_name(policy) for policy in SHIPPED} == POLICY_NAMES
     assert policy_name(99) == "policy 99"
 
 
@@ -25,14 +25,14 @@ def test_a_word_of_a_later_version_is_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("use", "said"),
+    ("use", "text"),
     [(0, "tool_prereq"), (1, "tool"), (2, "quote"), (3, "reuse"), (4, "tool_prereq"), (5, "summary")],
 )
-def test_a_reference_says_why(use: int, said: str) -> None:
+def test_a_reference_says_why(use: int, text: str) -> None:
     """A fault says its reason, a wish its signal, another use what it is the sign of."""
-    told = Decision(9, Reference.NUMBER, 4, level=0, word=use, reason=2, signal=3)
-    assert reason_of(told, lambda _: None) == said
-    assert detail_of(told, lambda _: None).startswith(said)
+    decision = Decision(9, Reference.NUMBER, 4, level=0, word=use, reason=2, signal=3)
+    assert reason_of(decision, lambda _: None) == text
+    assert detail_of(decision, lambda _: None).startswith(text)
 
 
 def test_a_contest_is_told_whole() -> None:
@@ -48,12 +48,20 @@ def test_a_contest_is_told_whole() -> None:
 
 def test_the_last_contest_is_found_at_any_moment() -> None:
     """The last contest up to a position is the one before it, not a later one, and settings are those of then."""
-    told = live()
-    told.wished()
-    told.session.info()  # the views follow when they are asked
-    lane = told.session._lane()
-    found = [last_contest(lane, at) for at in (told.evicted - 1, told.evicted, told.shortened, told.fourth)]
-    assert [one and one.position for one in found] == [None, told.evicted, told.shortened, told.shortened]
-    later = last_contest(lane, told.together + 1)
-    assert later is not None and (later.kind, later.position) == (Evict.NUMBER, told.together)
+    other_live = live()
+    other_live.wished()
+    other_live.session.info()  # the views follow when they are asked
+    lane = other_live.session._lane()
+    decisions = [
+        last_contest(lane, at)
+        for at in (other_live.evicted - 1, other_live.evicted, other_live.shortened, other_live.fourth)
+    ]
+    assert [decision and decision.position for decision in decisions] == [
+        None,
+        other_live.evicted,
+        other_live.shortened,
+        other_live.shortened,
+    ]
+    later = last_contest(lane, other_live.together + 1)
+    assert later is not None and (later.kind, later.position) == (Evict.NUMBER, other_live.together)
     assert settings_at(lane, 1) is None and settings_at(lane, 2) == {"l0_tokens_max": 100, "policy": "lru"}

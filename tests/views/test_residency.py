@@ -19,25 +19,25 @@ def table(pen: Pen, sql: str) -> list[tuple[Any, ...]]:
 
 def shown(pen: Pen, position: int) -> list[tuple[int, int, int]]:
     """Page, content and since of what is in context at a position, in order."""
-    return [(one.page, one.content, one.since) for one in resident_at(pen.lane, position)]
+    return [(row.page, row.content, row.since) for row in resident_at(pen.lane, position)]
 
 
 def long_life() -> tuple[Pen, dict[int, list[tuple[int, int, int]]]]:
     """A session whose pages stay from one position to hundreds, and what was in context where."""
-    pen, told = Pen(), {}
+    pen, fields = Pen(), {}
     pages = [pen.page(f"page {n}") for n in range(8)]
     for call in range(1, 120):
         chosen = [page for n, page in enumerate(pages) if call % (2**n + 3)]
         position = pen.pack(*chosen, fixed=True)
-        told[position] = shown(pen, position)
-    return pen, told
+        fields[position] = shown(pen, position)
+    return pen, fields
 
 
 def test_a_moment_is_found_whatever_the_length_of_a_stay() -> None:
     """What was in context at each of many calls is answered alike long after, from stays short and long."""
-    pen, told = long_life()
+    pen, rows = long_life()
     assert {k for (k,) in table(pen, "SELECT DISTINCT k FROM spans")} >= {2, 3, 4, 5, 6}
-    assert {position: shown(pen, position) for position in told} == told
+    assert {position: shown(pen, position) for position in rows} == rows
 
 
 def test_a_stay_lies_in_the_class_of_its_length() -> None:
@@ -52,16 +52,16 @@ def test_a_stay_in_the_wrong_class_would_be_missed(monkeypatch: pytest.MonkeyPat
     """The tests above can fail: a stay filed one class too low is not found in its middle."""
     right: Callable[..., Any] = ResidencyProjector._close
 
-    def close(self: ResidencyProjector, *given: Any) -> int:
-        since: int = right(self, *given)
+    def close(self: ResidencyProjector, *arguments: Any) -> int:
+        since: int = right(self, *arguments)
         session, k, *rest = self.rows["spans"].pop()
         self.rows["spans"].append((session, k - 1, *rest))
         self.rows["classes"].append((session, k - 1))
         return since
 
     monkeypatch.setattr(ResidencyProjector, "_close", close)
-    pen, told = long_life()
-    assert {position: shown(pen, position) for position in told} != told
+    pen, rows = long_life()
+    assert {position: shown(pen, position) for position in rows} != rows
 
 
 def test_a_page_that_changes_stays_since_it_came() -> None:

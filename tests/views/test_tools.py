@@ -56,8 +56,8 @@ def rows(store: Store, table: str = "tools") -> list[tuple[Any, ...]]:
 )
 def test_a_call_is_read_in_every_form(value: Any, tool: str, arguments: str) -> None:
     """Whichever provider wrote a call, its tool and its arguments are found, the latter as JSON."""
-    found = call_in(value)
-    assert found is not None and (found.tool, found.arguments) == (tool, arguments)
+    actual_tool = call_in(value)
+    assert actual_tool is not None and (actual_tool.tool, actual_tool.arguments) == (tool, arguments)
 
 
 def test_what_is_no_call_is_none() -> None:
@@ -68,7 +68,7 @@ def test_what_is_no_call_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("envelope", "aside", "content", "told"),
+    ("envelope", "aside", "content", "value"),
     [
         (
             {"type": "tool_result", "is_error": True, "content": {"\0t": 0}},
@@ -112,10 +112,10 @@ def test_what_is_no_call_is_none() -> None:
         ({"\0t": 0}, None, "No Error: all is well", (None, None)),
     ],
 )
-def test_an_outcome_is_what_the_source_says(envelope: Any, aside: Any, content: str, told: Any) -> None:
+def test_an_outcome_is_what_the_source_says(envelope: Any, aside: Any, content: str, value: Any) -> None:
     """Each rule speaks where its source does, in the order of the page, and nothing is said of anything else."""
-    found = outcome_of(around(envelope).get(0, ()), aside, content.encode())
-    assert (found.outcome, found.rule) == told
+    outcome = outcome_of(around(envelope).get(0, ()), aside, content.encode())
+    assert (outcome.outcome, outcome.rule) == value
 
 
 def test_a_source_says_how_long_it_took() -> None:
@@ -131,8 +131,8 @@ def test_answers_without_ids_find_their_calls(tmp_path: Any) -> None:
     path.write_text(json.dumps(GEMINI))
     with vmstore.memory_store() as store:
         store.import_file(path)
-        found = list(store.query("TOOLS tool, path, status, outcome_by"))
-    assert found == [
+        results = list(store.query("TOOLS tool, path, status, outcome_by"))
+    assert results == [
         ("look", "a.py", "ok", None),
         ("find", None, "failed", "error_field"),
         ("look", "b.py", "open", None),
@@ -164,8 +164,8 @@ def test_what_was_erased_is_in_no_row() -> None:
             "s", asked, {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [called]}}]}
         )
         result = {"role": "tool", "tool_call_id": "c1", "content": "Error: none"}
-        said = {"role": "assistant", "content": None, "tool_calls": [called]}
-        store.record("s", {"messages": [*asked["messages"], said, result]}, None)
+        fields = {"role": "assistant", "content": None, "tool_calls": [called]}
+        store.record("s", {"messages": [*asked["messages"], fields, result]}, None)
         assert list(store.query("TOOLS tool, path, arguments, status")) == [
             ("reveal", "secret.txt", {"path": "secret.txt"}, "failed")
         ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.vm.slow import Told
+from tests.vm.slow import LoggedMutation
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.page import Modality, PageType, Role
@@ -30,13 +30,13 @@ class Played:
     """A session that is played; `log` is all that was written, `ends` the positions after each reaction."""
 
     def __init__(self, **settings: Any) -> None:
-        self.log: list[Told] = []
+        self.log: list[LoggedMutation] = []
         self.ends: list[int] = []
         self.cells: dict[int, bytes] = {}
         self.state = State(lambda position, _: self.cells[position])
         self.kernel = Kernel(self.state, self._write, self._perform)
-        told = {"l0_tokens_max": BUDGET, "policy": "lru", "reserve_faults_tokens": 400, **settings}
-        self.settings(told)
+        fields = {"l0_tokens_max": BUDGET, "policy": "lru", "reserve_faults_tokens": 400, **settings}
+        self.settings(fields)
         self.say(Role.SYSTEM, 200, 0)
         self.pin(self.pages[0], Holder.SYSTEM)
 
@@ -50,22 +50,22 @@ class Played:
         return len(self.log)
 
     def _perform(self, request: Compression) -> m.Compress:
-        held = self.state.pages[request.page]
-        full = held.forms[0]
+        page = self.state.pages[request.page]
+        full = page.forms[0]
         assert full is not None
         # Some compressors skip a level, some forms are hardly shorter than the page.
         level = min(3, request.level + (request.page % 3 == 0))
         tokens = max(1, full.tokens // (1, 4, 8, 50)[level]) if request.page % 5 else full.tokens - 1
-        return m.Compress(request.page, held.version, level, 1, 1, 0, 10, tokens)
+        return m.Compress(request.page, page.version, level, 1, 1, 0, 10, tokens)
 
     def react(self) -> None:
         """Lets the kernel decide."""
         self.kernel.react()
         self.ends.append(len(self.log))
 
-    def settings(self, told: dict[str, Any]) -> None:
+    def settings(self, fields: dict[str, Any]) -> None:
         """Settings are told."""
-        self.cells[len(self.log) + 1] = encoded(told)
+        self.cells[len(self.log) + 1] = encoded(fields)
         self.kernel.tell(m.Settings(0))
         self.react()
 
@@ -80,8 +80,12 @@ class Played:
 
     def pin(self, page: int, holder: Holder = Holder.HAND) -> None:
         """A page that is here is pinned, where that can fit."""
-        held = self.state.pages[page]
-        if page in self.state.here and not held.holders and self.state.pinned + held.tokens <= self.state.room // 2:
+        actual_page = self.state.pages[page]
+        if (
+            page in self.state.here
+            and not actual_page.holders
+            and self.state.pinned + actual_page.tokens <= self.state.room // 2
+        ):
             self.kernel.tell(m.Pin(page, holder))
             self.react()
 
@@ -98,12 +102,12 @@ class Played:
             case "fault" | "use":
                 other = self.pages[size % len(self.pages)]
                 use = (Use.FAULT, Use.FAULT, Use.ASKED, Use.QUOTE)[kind] if word == "fault" else Use.REUSE
-                for one in (page, other) if word == "use" else (page,):
-                    self.kernel.tell(m.Reference(one, use, level=size % 4, reason=which % 4))
+                for number in (page, other) if word == "use" else (page,):
+                    self.kernel.tell(m.Reference(number, use, level=size % 4, reason=which % 4))
                 self.react()
             case "wish":
-                for one in range(4):
-                    wished = self.pages[(which + one * size) % len(self.pages)]
+                for number in range(4):
+                    wished = self.pages[(which + number * size) % len(self.pages)]
                     self.kernel.tell(m.Reference(wished, Use.SIGNAL, signal=1))
                 self.react()
             case "pin":

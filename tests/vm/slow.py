@@ -18,7 +18,7 @@ from vmstore.vm.kernel.managed_page import ManagedPage
 from vmstore.vm.kernel.settings import BEFORE, KernelSettings
 from vmstore.vm.kernel.state import State
 
-Told = tuple[int, m.AnyMutation]
+LoggedMutation = tuple[int, m.AnyMutation]
 HARD = (Holder.HAND, Holder.SYSTEM, Holder.TOOLS, Holder.PLAN)
 DECISIONS = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Evict, m.Unpin, m.Pressure)
 
@@ -26,16 +26,16 @@ DECISIONS = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Evict, m.Unpin, m.Pressure)
 class Facts:
     """A session after a list of mutations, told from the list alone; `cells` are settings by position."""
 
-    def __init__(self, log: Sequence[Told], cells: dict[int, bytes]) -> None:
+    def __init__(self, log: Sequence[LoggedMutation], cells: dict[int, bytes]) -> None:
         self.log = log
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for position, mutation in log:
             if isinstance(mutation, m.Settings):
-                told |= msgspec.json.decode(cells[position])
-        self.settings = msgspec.convert(msgspec.structs.asdict(BEFORE) | told, KernelSettings)
-        self.factor = next((one.factor_ppm for _, one in reversed(log) if isinstance(one, m.Configure)), 1_000_000)
-        self.turn = max((one.number for _, one in log if isinstance(one, m.Turn)), default=0)
-        self.created = {at: one for at, one in log if isinstance(one, m.Create)}
+                fields |= msgspec.json.decode(cells[position])
+        self.settings = msgspec.convert(msgspec.structs.asdict(BEFORE) | fields, KernelSettings)
+        self.factor = next((item.factor_ppm for _, item in reversed(log) if isinstance(item, m.Configure)), 1_000_000)
+        self.turn = max((item.number for _, item in log if isinstance(item, m.Turn)), default=0)
+        self.created = {at: item for at, item in log if isinstance(item, m.Create)}
 
     @property
     def budget(self) -> int:
@@ -51,21 +51,21 @@ class Facts:
     def here(self) -> dict[int, int]:
         """The pages in the prompt and their levels, in the order they came."""
         shown: dict[int, int] = {}
-        for at, one in self.log:
-            match one:
-                case m.Create() if one.type != PageType.RAW:
+        for at, page in self.log:
+            match page:
+                case m.Create() if page.type != PageType.RAW:
                     shown[at] = 0
                 case m.FaultIn() | m.Prefetch():
-                    shown[one.page] = one.level
-                case m.Evict() if one.level is not None:
-                    shown[one.page] = one.level
+                    shown[page.page] = page.level
+                case m.Evict() if page.level is not None:
+                    shown[page.page] = page.level
                 case m.Evict():
-                    del shown[one.page]
+                    del shown[page.page]
         return shown
 
     def forms(self, page: int) -> dict[int, int]:
         """The tokens of each form a page has."""
-        made = {one.level: one.tokens for _, one in self.log if isinstance(one, m.Compress) and one.page == page}
+        made = {row.level: row.tokens for _, row in self.log if isinstance(row, m.Compress) and row.page == page}
         return {0: self.created[page].tokens, **made}
 
     def tokens(self, page: int, level: int) -> int:
@@ -78,64 +78,68 @@ class Facts:
 
     def pinned(self) -> set[int]:
         """The pages here that never yield."""
-        held: set[tuple[int, int]] = set()
-        for _, one in self.log:
-            if isinstance(one, m.Pin):
-                held.add((one.page, one.holder))
-            elif isinstance(one, m.Unpin):
-                held.discard((one.page, one.holder))
-        return {page for page, holder in held if holder in HARD} & set(self.here())
+        rows: set[tuple[int, int]] = set()
+        for _, pin in self.log:
+            if isinstance(pin, m.Pin):
+                rows.add((pin.page, pin.holder))
+            elif isinstance(pin, m.Unpin):
+                rows.discard((pin.page, pin.holder))
+        return {page for page, holder in rows if holder in HARD} & set(self.here())
 
     def last(self) -> list[int]:
         """The pages here of the last turns, oldest turn first, then what no call has shown; pins apart."""
-        found: list[int] = []
+        numbers: list[int] = []
         window = max(self.settings.pinned_turns, 1)
         turn = 0
-        said: dict[int, list[int]] = {}
+        fields: dict[int, list[int]] = {}
         answers: dict[int, tuple[int, list[int]]] = {}
-        for at, one in self.log:
-            if isinstance(one, m.Turn):
-                turn = one.number
-            if not isinstance(one, m.Create) or not one.message:
+        for at, mutation in self.log:
+            if isinstance(mutation, m.Turn):
+                turn = mutation.number
+            if not isinstance(mutation, m.Create) or not mutation.message:
                 continue
-            if one.role == Role.USER:
-                said.setdefault(turn, []).append(at)
-            elif one.role == Role.ASSISTANT:
+            if mutation.role == Role.USER:
+                fields.setdefault(turn, []).append(at)
+            elif mutation.role == Role.ASSISTANT:
                 message, pages = answers.get(turn, (0, []))
-                answers[turn] = (one.message, [*(pages if message == one.message else []), at])
-        for turn in sorted({*said, *answers}):
+                answers[turn] = (mutation.message, [*(pages if message == mutation.message else []), at])
+        for turn in sorted({*fields, *answers}):
             if turn > self.turn - window:
-                found += [*said.get(turn, []), *answers.get(turn, (0, []))[1]]
-        packed = max((at for at, one in self.log if isinstance(one, m.Pack)), default=0)
-        told = [page for page, made in self.created.items() if made.message and made.type != PageType.RAW]
-        found += [page for page in told if page > packed and not self.left_since(page, page)]
+                numbers += [*fields.get(turn, []), *answers.get(turn, (0, []))[1]]
+        packed = max((at for at, item in self.log if isinstance(item, m.Pack)), default=0)
+        other_pages = [page for page, made in self.created.items() if made.message and made.type != PageType.RAW]
+        numbers += [page for page in other_pages if page > packed and not self.left_since(page, page)]
         here, pinned = self.here(), self.pinned()
-        return [page for page in dict.fromkeys(found) if page in here and page not in pinned]
+        return [page for page in dict.fromkeys(numbers) if page in here and page not in pinned]
 
     def left_since(self, page: int, position: int) -> bool:
         """Whether a page left the prompt after a position."""
-        gone = (at for at, one in self.log if isinstance(one, m.Evict) and one.page == page and one.level is None)
+        gone = (at for at, row in self.log if isinstance(row, m.Evict) and row.page == page and row.level is None)
         return any(at > position for at in gone)
 
     def guarded(self) -> set[int]:
         """The pages here that came back and are left alone a while."""
         turn, left, until = 0, dict[int, int](), dict[int, int]()
-        for _, one in self.log:
-            if isinstance(one, m.Turn):
-                turn = one.number
-            elif isinstance(one, m.Evict) and one.level is None:
-                left[one.page] = turn
-            elif isinstance(one, m.FaultIn | m.Prefetch):
-                again = left[one.page] + self.settings.cooldown_turns if one.page in left else 0
-                until[one.page] = max(turn + self.settings.protected_turns, again)
+        for _, answer in self.log:
+            if isinstance(answer, m.Turn):
+                turn = answer.number
+            elif isinstance(answer, m.Evict) and answer.level is None:
+                left[answer.page] = turn
+            elif isinstance(answer, m.FaultIn | m.Prefetch):
+                again = left[answer.page] + self.settings.cooldown_turns if answer.page in left else 0
+                until[answer.page] = max(turn + self.settings.protected_turns, again)
         return {page for page, end in until.items() if end > turn} & set(self.here()) - self.pinned()
 
     def faults(self) -> tuple[int, int]:
         """How many faults of the model were served this turn, and their tokens."""
-        start = max((at for at, one in self.log if isinstance(one, m.Turn)), default=0)
-        asked = {at for at, one in self.log if isinstance(one, m.Reference) and one.use == Use.FAULT}
-        served = [one for at, one in self.log if isinstance(one, m.FaultIn) and at > start and one.reference in asked]
-        return len(served), sum(one.tokens for one in served)
+        start = max((at for at, mutation in self.log if isinstance(mutation, m.Turn)), default=0)
+        asked = {at for at, mutation in self.log if isinstance(mutation, m.Reference) and mutation.use == Use.FAULT}
+        served = [
+            mutation
+            for at, mutation in self.log
+            if isinstance(mutation, m.FaultIn) and at > start and mutation.reference in asked
+        ]
+        return len(served), sum(item.tokens for item in served)
 
 
 class Contest(NamedTuple):
@@ -147,27 +151,27 @@ class Contest(NamedTuple):
     gone: dict[int, tuple[int | None, int]]
 
 
-def contests(log: Sequence[Told]) -> Iterator[Contest]:
+def contests(log: Sequence[LoggedMutation]) -> Iterator[Contest]:
     """The contests of a log; raises where a decision neither tells its reasons nor points at them."""
-    found: dict[int, Contest] = {}
-    before: Told | None = None
-    for position, one in log:
-        if isinstance(one, m.Evict) and one.cause not in (Cause.ASKED, Cause.RESTORE, Cause.SEGMENT):
-            unpinned = before is not None and isinstance(before[1], m.Unpin) and before[1].page == one.page
-            if one.why is not None:
-                found[position] = Contest(position - unpinned, one.cause, one.why, {})
-            assert one.why is not None or one.first in found, f"nobody says why p{one.page} gave way at {position}"
-            contest = found[one.first or position]
-            assert contest.cause == one.cause, "those that went together went for one cause"
-            assert one.page not in contest.gone, "a page goes once in a contest"
-            contest.gone[one.page] = (one.level, one.tokens)
-        elif isinstance(one, m.FaultIn | m.Prefetch | m.FaultDenied):
-            assert isinstance(one.why, Why), f"nobody says why at {position}"
-        elif isinstance(one, m.Unpin) and one.holder == Holder.TURNS:
+    fields: dict[int, Contest] = {}
+    before: LoggedMutation | None = None
+    for position, row in log:
+        if isinstance(row, m.Evict) and row.cause not in (Cause.ASKED, Cause.RESTORE, Cause.SEGMENT):
+            unpinned = before is not None and isinstance(before[1], m.Unpin) and before[1].page == row.page
+            if row.why is not None:
+                fields[position] = Contest(position - unpinned, row.cause, row.why, {})
+            assert row.why is not None or row.first in fields, f"nobody says why p{row.page} gave way at {position}"
+            contest = fields[row.first or position]
+            assert contest.cause == row.cause, "those that went together went for one cause"
+            assert row.page not in contest.gone, "a page goes once in a contest"
+            contest.gone[row.page] = (row.level, row.tokens)
+        elif isinstance(row, m.FaultIn | m.Prefetch | m.FaultDenied):
+            assert isinstance(row.why, Why), f"nobody says why at {position}"
+        elif isinstance(row, m.Unpin) and row.holder == Holder.TURNS:
             after = next(other for at, other in log if at == position + 1)
-            assert isinstance(after, m.Evict) and after.page == one.page, "what yields gives way at once"
-        before = (position, one)
-    yield from found.values()
+            assert isinstance(after, m.Evict) and after.page == row.page, "what yields gives way at once"
+        before = (position, row)
+    yield from fields.values()
 
 
 def held_true(contest: Contest, facts: Facts, order: list[tuple[int, int]], kept: set[int],
@@ -204,10 +208,10 @@ def held_true(contest: Contest, facts: Facts, order: list[tuple[int, int]], kept
         passes = [[(page, 2 if page in abstract else None) for page in among], [(page, None) for page in among]]
     gone, losers = _simulated(facts, passes, here, why.need, patient=kind == "last")
     assert gone == contest.gone, f"{gone} should have gone, not {contest.gone}"
-    told = {page: 0 if kind == "last" else scores[page] for page in (*gone, *losers)}
+    numbers = {page: 0 if kind == "last" else scores[page] for page in (*gone, *losers)}
     assert why.candidates == len(among)
-    assert why.cutoff == max(told[page] for page in gone)
-    assert why.losers == tuple((told[page], page) for page in losers)
+    assert why.cutoff == max(numbers[page] for page in gone)
+    assert why.losers == tuple((numbers[page], page) for page in losers)
 
 
 def needs(facts: Facts, contest: Contest) -> set[int]:
@@ -234,7 +238,7 @@ def _simulated(
     def tokens(page: int, at: int | None) -> int:
         return 0 if at is None else facts.tokens(page, at)
 
-    for page, wanted in [one for stretch in passes for one in stretch]:
+    for page, wanted in [item for stretch in passes for item in stretch]:
         now = level[page]
         if now is None or (patient and wanted is not None and now >= wanted):
             continue
@@ -264,4 +268,4 @@ def _shorter(facts: Facts, page: int, now: int, wanted: int) -> bool:
 def policy_order(state: State) -> list[tuple[int, int]]:
     """All residents as the policy orders them, with their scores."""
     assert state.policy is not None
-    return [(one.score, one.page) for one in state.policy.victims(state.now)]
+    return [(page.score, page.page) for page in state.policy.victims(state.now)]

@@ -33,21 +33,21 @@ def fewest(trace: tuple[int, ...], room: int) -> int:
 def test_nothing_is_better_where_pages_are_alike(trace: list[int], room: int) -> None:
     """With pages of one size it has as few faults as the best of all possible choices."""
     asked = [PageReference(page, 100) for page in trace]
-    found = belady(asked, 100 * room + 50)
-    assert found.faults == fewest(tuple(trace), room)
-    assert found.tokens == 100 * found.faults
+    cost = belady(asked, 100 * room + 50)
+    assert cost.faults == fewest(tuple(trace), room)
+    assert cost.tokens == 100 * cost.faults
 
 
 @given(st.lists(st.tuples(st.integers(1, 8), st.integers(0, 300)), max_size=40), st.integers(0, 500))
 def test_less_room_never_costs_less_than_all_room(trace: list[tuple[int, int]], budget: int) -> None:
     """With room for everything each page comes once and none goes; with less, whatever the sizes, it is no cheaper."""
-    asked = [PageReference(*one) for one in trace]
-    enough, found = belady(asked, 300 * 8), belady(asked, budget)
+    asked = [PageReference(*item) for item in trace]
+    enough, cost = belady(asked, 300 * 8), belady(asked, budget)
     assert enough.faults == len({page for page, _ in trace})
     assert enough.evictions == 0
-    assert enough.faults <= found.faults <= len(trace)
-    assert found.evictions <= found.faults
-    assert found.tokens <= sum(tokens for _, tokens in trace)
+    assert enough.faults <= cost.faults <= len(trace)
+    assert cost.evictions <= cost.faults
+    assert cost.tokens <= sum(tokens for _, tokens in trace)
 
 
 def test_the_farthest_next_use_goes_first() -> None:

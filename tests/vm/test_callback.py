@@ -55,12 +55,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])
-@pytest.mark.parametrize(("callback", "outcome", "found"), WRONG, ids=[f"{row[1].word} {row[2][:12]}" for row in WRONG])
-def test_a_callback_that_fails_is_replaced(callback: Any, outcome: Outcome, found: str, level: int) -> None:
+@pytest.mark.parametrize(("callback", "outcome", "text"), WRONG, ids=[f"{row[1].word} {row[2][:12]}" for row in WRONG])
+def test_a_callback_that_fails_is_replaced(callback: Any, outcome: Outcome, text: str, level: int) -> None:
     """Whatever a callback does wrong, the page gets the compressor's form, and the outcome says what it was."""
     answer = ask(callback, MATERIAL, level)
     assert answer.form == compressed(MATERIAL, level) and not answer.by_callback
-    assert (answer.outcome, answer.found) == (outcome, found)
+    assert (answer.outcome, answer.found) == (outcome, text)
 
 
 def test_a_level_is_shorter_than_the_one_below() -> None:
@@ -86,11 +86,11 @@ def test_a_callback_that_hangs_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["The cache is full.", b"  The cache is full.\n", "The \x1b[1mcache\x1b[0m is full.\x07"]
+    "text", ["The cache is full.", b"  The cache is full.\n", "The \x1b[1mcache\x1b[0m is full.\x07"]
 )
-def test_what_a_callback_writes_is_taken(said: str | bytes) -> None:
+def test_what_a_callback_writes_is_taken(text: str | bytes) -> None:
     """Text or bytes shorter than the page are its form, without spaces around and without control characters."""
-    assert ask(saying(said), MATERIAL, 2) == CallbackAnswer(
+    assert ask(saying(text), MATERIAL, 2) == CallbackAnswer(
         Form(b"The cache is full.", Method.WRITTEN), Outcome.ANSWERED
     )
 
@@ -98,7 +98,7 @@ def test_what_a_callback_writes_is_taken(said: str | bytes) -> None:
 def test_a_callback_is_told_what_it_needs() -> None:
     """It is given the content, the content type and the level."""
     heard: list[Any] = []
-    ask(lambda *given: heard.append(given) or "x", MATERIAL, 2)
+    ask(lambda *arguments: heard.append(arguments) or "x", MATERIAL, 2)
     assert heard == [(PROSE.encode(), "text/plain", 2)]
 
 

@@ -31,17 +31,17 @@ U, A = Role.USER, Role.ASSISTANT
 DATABASE = KnownClaim("claim_database", "database", "Decision: use PostgreSQL for the database")
 
 
-@pytest.mark.parametrize(("said", "decided", "name"), DECISIONS, ids=[row[0] for row in DECISIONS])
-def test_a_decision_is_found(said: str, decided: str, name: str) -> None:
+@pytest.mark.parametrize(("text", "decided", "name"), DECISIONS, ids=[row[0] for row in DECISIONS])
+def test_a_decision_is_found(text: str, decided: str, name: str) -> None:
     """A sentence that decides becomes one claim, said so that it needs no context, named by its topic."""
-    found = find([ClaimSource(7, U, said)])
-    assert [(claim.text, claim.name, claim.sources) for claim in found] == [(f"Decision: {decided}", name, (7,))]
+    actual = find([ClaimSource(7, U, text)])
+    assert [(claim.text, claim.name, claim.sources) for claim in actual] == [(f"Decision: {decided}", name, (7,))]
 
 
-@pytest.mark.parametrize("said", NO_DECISIONS)
-def test_no_decision_is_found_where_there_is_none(said: str) -> None:
+@pytest.mark.parametrize("text", NO_DECISIONS)
+def test_no_decision_is_found_where_there_is_none(text: str) -> None:
     """Questions, conditions, quotations, tasks and other people's decisions are no claims."""
-    assert find([ClaimSource(7, U, said)]) == ()
+    assert find([ClaimSource(7, U, text)]) == ()
 
 
 PLAIN = [row for row in DECISIONS if not row[0].startswith("- ") and ". " not in row[0]]
@@ -51,8 +51,8 @@ WRAPPED = ["If {}", "> {}", "```\n{}\n```", "    {}", 'She wrote: "{} And that w
 @pytest.mark.parametrize("wrapping", WRAPPED)
 def test_the_same_words_elsewhere_decide_nothing(wrapping: str) -> None:
     """A decision under a condition, in a quotation, in code or in a table is no claim."""
-    found = {row[0]: find([ClaimSource(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
-    assert {said: claims for said, claims in found.items() if claims} == {}
+    fields = {row[0]: find([ClaimSource(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
+    assert {name: claims for name, claims in fields.items() if claims} == {}
 
 
 def test_a_decision_asked_is_no_decision() -> None:
@@ -62,16 +62,16 @@ def test_a_decision_asked_is_no_decision() -> None:
 
 def test_words_around_a_decision_change_nothing() -> None:
     """A greeting before it and thanks after it leave a decision as it is."""
-    for said, decided, name in PLAIN:
-        (claim,) = find([ClaimSource(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
+    for expected, decided, name in PLAIN:
+        (claim,) = find([ClaimSource(7, U, f"Hi there. {expected}\n\nThanks a lot! What is next?")])
         assert (claim.text, claim.name) == (f"Decision: {decided}", name)
 
 
-@pytest.mark.parametrize("said", [row[0] for row in DECISIONS])
-def test_tools_and_systems_decide_nothing(said: str) -> None:
+@pytest.mark.parametrize("text", [row[0] for row in DECISIONS])
+def test_tools_and_systems_decide_nothing(text: str) -> None:
     """The same sentences in the output of a tool or in a system prompt are no claims."""
     assert (
-        find([ClaimSource(1, Role.TOOL, said), ClaimSource(2, Role.SYSTEM, said), ClaimSource(3, Role.DEVELOPER, said)])
+        find([ClaimSource(1, Role.TOOL, text), ClaimSource(2, Role.SYSTEM, text), ClaimSource(3, Role.DEVELOPER, text)])
         == ()
     )
 
@@ -92,16 +92,16 @@ def dialogue(messages: list[str]) -> list[ClaimSource]:
 @pytest.mark.parametrize(("messages", "decided"), DIALOGUES, ids=[" / ".join(row[0]) for row in DIALOGUES])
 def test_an_answer_decides_with_its_question(messages: list[str], decided: list[str]) -> None:
     """A question or an offer and its answer make one claim; an answer to nothing, or no answer, makes none."""
-    found = find(dialogue(messages))
-    assert [claim.text for claim in found] == [f"Decision: {text}" for text in decided]
+    actual = find(dialogue(messages))
+    assert [claim.text for claim in actual] == [f"Decision: {text}" for text in decided]
 
 
 @pytest.mark.parametrize(("messages", "decided"), DIALOGUES, ids=[" / ".join(row[0]) for row in DIALOGUES])
 def test_a_question_of_an_earlier_turn_is_answered(messages: list[str], decided: list[str]) -> None:
     """The last message alone gives the same claim when what stood before it is handed in as context."""
     *before, last = dialogue(messages)
-    found = find([last], before)
-    assert [claim.text for claim in found] == [f"Decision: {text}" for text in decided]
+    actual = find([last], before)
+    assert [claim.text for claim in actual] == [f"Decision: {text}" for text in decided]
 
 
 def test_a_claim_names_the_question_and_the_answer() -> None:
@@ -125,11 +125,11 @@ REVERSALS = [
 ]
 
 
-@pytest.mark.parametrize("said", REVERSALS)
-def test_a_reversal_supersedes_the_claim_of_its_topic(said: str) -> None:
+@pytest.mark.parametrize("text", REVERSALS)
+def test_a_reversal_supersedes_the_claim_of_its_topic(text: str) -> None:
     """What takes a decision back is a claim of the same name that supersedes the earlier one."""
     other = KnownClaim("claim_cache", "cache", "Decision: use Redis for the cache")
-    (claim,) = find([ClaimSource(9, U, said)], known=[other, DATABASE])
+    (claim,) = find([ClaimSource(9, U, text)], known=[other, DATABASE])
     assert (claim.kind, claim.name, claim.supersedes) == (ClaimKind.REVERSAL, "claim_database", "claim_database")
     assert "MySQL" in claim.text and "database" in claim.text and "PostgreSQL" not in claim.text
 
@@ -137,20 +137,20 @@ def test_a_reversal_supersedes_the_claim_of_its_topic(said: str) -> None:
 SWAPS = ["Let's replace PostgreSQL with MySQL.", "Let's swap PostgreSQL for MySQL."]
 
 
-@pytest.mark.parametrize("said", SWAPS)
-def test_to_swap_what_was_decided_is_a_reversal(said: str) -> None:
+@pytest.mark.parametrize("text", SWAPS)
+def test_to_swap_what_was_decided_is_a_reversal(text: str) -> None:
     """One thing in the place of another supersedes the claim that named it; of what nobody decided it is a task."""
-    (claim,) = find([ClaimSource(9, U, said)], known=[DATABASE])
+    (claim,) = find([ClaimSource(9, U, text)], known=[DATABASE])
     assert (claim.text, claim.supersedes) == ("Decision: use MySQL for database", "claim_database")
-    assert find([ClaimSource(9, U, said)]) == ()
+    assert find([ClaimSource(9, U, text)]) == ()
 
 
 def test_a_name_is_enough_to_take_back() -> None:
     """A claim of which only the name and the text were kept is superseded, by its topic or by nothing but a word."""
-    for said in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
+    for text in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
         (first,) = find([ClaimSource(1, U, "Let's use Kafka for the orders queue.")])
         known = [DATABASE, KnownClaim(first.name, topic_of(first.name), first.text)]
-        (claim,) = find([ClaimSource(9, U, said)], known=known)
+        (claim,) = find([ClaimSource(9, U, text)], known=known)
         assert (claim.name, claim.supersedes) == ("claim_orders_queue", "claim_orders_queue")
         assert claim.text.startswith("Decision: use NATS for") and "orders queue" in claim.text
 
@@ -168,8 +168,8 @@ def test_another_topic_is_left_alone() -> None:
 
 def test_one_sentence_may_decide_twice() -> None:
     """Two things with a topic each are two claims."""
-    found = find([ClaimSource(3, U, "Let's use FastAPI for the API and React for the frontend.")])
-    assert [claim.name for claim in found] == ["claim_api", "claim_frontend"]
+    actual = find([ClaimSource(3, U, "Let's use FastAPI for the API and React for the frontend.")])
+    assert [claim.name for claim in actual] == ["claim_api", "claim_frontend"]
 
 
 def test_two_topics_are_one_by_their_words() -> None:
@@ -187,9 +187,9 @@ def test_any_text_is_read(text: str, other: str) -> None:
         ClaimSource(2, U, text),
         ClaimSource(3, U, f"Let's use {other} for {text}."),
     ]
-    found = find(turn)
-    assert found == find(turn)
-    for claim in found:
+    actual = find(turn)
+    assert actual == find(turn)
+    for claim in actual:
         assert claim.name.startswith("claim") and 0 < len(claim.text) <= 300
         assert set(claim.sources) <= {1, 2, 3} and claim.status is Standing.ACTIVE
         assert 0 < claim.confidence <= 1_000_000
@@ -226,8 +226,10 @@ def test_no_sentence_takes_long(sentence: str) -> None:
 def test_a_long_message_is_read_at_its_ends() -> None:
     """In a message with something pasted into it, the words before and after count, the middle does not."""
     pasted = "We decided to use Cobol for everything.\n" * 2_000
-    found = find([ClaimSource(1, U, "Let's use Go for the server.\n" + "x\n" * 5_000 + pasted + "\n" * 5_000 + "Bye.")])
-    assert [claim.name for claim in found] == ["claim_server"]
+    actual = find(
+        [ClaimSource(1, U, "Let's use Go for the server.\n" + "x\n" * 5_000 + pasted + "\n" * 5_000 + "Bye.")]
+    )
+    assert [claim.name for claim in actual] == ["claim_server"]
 
 
 # What a callback hands in
@@ -272,10 +274,10 @@ def test_customers_of_an_airline_decide_little(data: Path) -> None:
     """Of an airline's customers' messages one in twenty-five at most names a choice, and one in twelve decides."""
     runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
     turns = [turn for run in runs for turn in run["traj"] if turn["role"] == "user"]
-    found = [claim for at, turn in enumerate(turns) for claim in find([ClaimSource(at, U, turn["content"])])]
-    choices = [claim for claim in found if claim.text.startswith("Decision: use ")]
+    claims = [claim for at, turn in enumerate(turns) for claim in find([ClaimSource(at, U, turn["content"])])]
+    choices = [claim for claim in claims if claim.text.startswith("Decision: use ")]
     assert 0 < len(choices) * 25 < len(turns), [claim.text for claim in choices]
-    assert len(choices) <= len(found) and len(found) * 12 < len(turns), [claim.text for claim in found]
+    assert len(choices) <= len(claims) and len(claims) * 12 < len(turns), [claim.text for claim in claims]
 
 
 def test_a_change_of_another_subject_leaves_a_claim() -> None:

@@ -100,23 +100,23 @@ def test_the_seed_of_hashes_changes_nothing() -> None:
 def real_texts(data: Path) -> list[str]:
     """What people, models and tools said in recorded sessions."""
     runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
-    found = [turn["content"] for run in runs[::20] for turn in run["traj"] if turn.get("content")]
+    contents = [turn["content"] for run in runs[::20] for turn in run["traj"] if turn.get("content")]
     for line in (data / "pi" / "before-compaction.jsonl").read_text().splitlines()[:700]:
         content = json.loads(line).get("message", {}).get("content", [])
-        found += [part["text"] for part in content if isinstance(part, dict) and part.get("text")]
+        contents += [part["text"] for part in content if isinstance(part, dict) and part.get("text")]
     history = json.loads((data / "swe-agent" / "marshmallow-1867_default.traj").read_text())["history"]
-    return found + [one["content"] for one in history if isinstance(one["content"], str)]
+    return contents + [record["content"] for record in history if isinstance(record["content"], str)]
 
 
 def test_real_sessions_become_shorter(data: Path) -> None:
     """Of long real texts nearly all have each level, and together they shrink as they should."""
-    texts = [one for one in real_texts(data) if len(one) >= 1_500]
+    texts = [real_text for real_text in real_texts(data) if len(real_text) >= 1_500]
     whole = sum(map(len, texts))
     assert len(texts) > 40
     for level, least, share in ((1, 95, 40), (2, 90, 12), (3, 100, 4)):
-        forms = [text(one, level) for one in texts]
+        forms = [text(prose, level) for prose in texts]
         there = [form for form in forms if isinstance(form, Form)]
         assert len(there) * 100 >= least * len(texts), (level, len(there), len(texts))
         assert sum(len(form.content) for form in there) * 100 <= share * whole
-    for one in texts[::10]:
-        check_ladder(Material(content=one.encode()))
+    for each_text in texts[::10]:
+        check_ladder(Material(content=each_text.encode()))

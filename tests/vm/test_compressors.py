@@ -51,8 +51,8 @@ def test_a_summary_is_the_central_sentences() -> None:
     """Level 1 keeps what the text is about, in its words and order, and marks what is left out."""
     short = made(PROSE, 1)
     assert "the bucket" in short and "cake" not in short and "weather" not in short and "[…]" in short
-    found = [PROSE.index(part.strip()) for part in MARK.split(short) if part.strip()]
-    assert found == sorted(found)
+    indexes = [PROSE.index(part.strip()) for part in MARK.split(short) if part.strip()]
+    assert indexes == sorted(indexes)
 
 
 def test_key_points_are_few_and_topics_one_line() -> None:
@@ -66,7 +66,7 @@ def test_numbers_names_and_paths_are_exact() -> None:
     """What a summary keeps of numbers, names and paths stands in the text letter for letter."""
     for level in (1, 2):
         exact = re.findall(r"\S*[\d/_.]\S*\w", MARK.sub("", made(PROSE, level)))
-        assert exact and all(one in PROSE for one in exact), (level, exact)
+        assert exact and all(item in PROSE for item in exact), (level, exact)
 
 
 FENCED = (
@@ -108,11 +108,11 @@ def test_lines_of_a_program_are_kept_whole(level: int) -> None:
     short, whole = made(PROGRAM, level), PROGRAM.strip("\n").split("\n")
     at = 0
     for line in short.split("\n"):
-        if found := re.fullmatch(r"\[… lines (\d+) to (\d+)\]", line):
-            assert int(found[1]) == at + 1
-            at = int(found[2])
+        if match := re.fullmatch(r"\[… lines (\d+) to (\d+)\]", line):
+            assert int(match[1]) == at + 1
+            at = int(match[2])
         elif not line:
-            at += next(count for count, held in enumerate(whole[at:]) if held)  # a blank line stands for several
+            at += next(count for count, item in enumerate(whole[at:]) if item)  # a blank line stands for several
         else:
             assert whole[at] == line, (at, line)
             at += 1
@@ -156,8 +156,8 @@ def test_what_cannot_be_shorter_is_said_so(content: str) -> None:
 @pytest.mark.parametrize("modality", Modality)
 def test_nothing_has_no_form(modality: Modality, level: Level) -> None:
     """A page without content has no form at any level, and the reason is named."""
-    found = compressed(Material(content=b"", modality=modality, transcript="spoken"), level)
-    assert isinstance(found, NoForm) and found.reason in (NoFormReason.EMPTY, NoFormReason.NOT_GIVEN)
+    short = compressed(Material(content=b"", modality=modality, transcript="spoken"), level)
+    assert isinstance(short, NoForm) and short.reason in (NoFormReason.EMPTY, NoFormReason.NOT_GIVEN)
 
 
 def test_bytes_that_are_no_text_have_a_reference() -> None:
@@ -264,12 +264,12 @@ ROWS[7]["note"] = "seldom"
 
 def test_samples_have_the_shape_and_some_values() -> None:
     """Level 1 of JSON is its shape with how many items there are, a key some lack marked, and the first values."""
-    found = json.loads(made(json.dumps(ROWS), 1, Modality.STRUCTURED))
-    assert found["schema"] == [
+    document = json.loads(made(json.dumps(ROWS), 1, Modality.STRUCTURED))
+    assert document["schema"] == [
         {"id": "integer", "name": "string", "price": "number", "tags": [["string", "×1"]][0], "note?": "string"},
         "×80",
     ]
-    assert found["sample"] == [*ROWS[:3], "… 77 more"]
+    assert document["sample"] == [*ROWS[:3], "… 77 more"]
 
 
 def test_the_schema_alone_is_level_2() -> None:
@@ -283,8 +283,8 @@ def test_numbers_of_samples_are_as_written() -> None:
     """No digit of a number is lost, whatever it is."""
     numbers = ["1.10", "12345678901234567890123", "1e400", "-0.0", "3.0000000000000000001"]
     content = "[" + ",".join(numbers * 30) + "]"
-    found = made(content, 1, Modality.STRUCTURED)
-    assert '"sample":[1.10,12345678901234567890123,1e400,' in found
+    text = made(content, 1, Modality.STRUCTURED)
+    assert '"sample":[1.10,12345678901234567890123,1e400,' in text
 
 
 def test_json_in_a_text_is_structured() -> None:
@@ -313,8 +313,8 @@ def test_structured_data_that_is_no_json_is_a_text(content: str) -> None:
 def test_a_map_of_many_keys_is_not_listed() -> None:
     """An object with thousands of keys shows the first ones and how many there are more."""
     content = json.dumps({f"id-{at}": {"size": at} for at in range(9_000)})
-    found = json.loads(made(content, 2, Modality.STRUCTURED))
-    assert found["…"] == ["8,976 more keys", {"size": "integer"}] and len(found) == 25
+    document = json.loads(made(content, 2, Modality.STRUCTURED))
+    assert document["…"] == ["8,976 more keys", {"size": "integer"}] and len(document) == 25
 
 
 # The registry and the types of pages
@@ -341,12 +341,12 @@ def test_methods_have_their_numbers_for_ever() -> None:
 def test_a_type_is_compressed_as_far_as_it_may(page_type: PageType) -> None:
     """Beyond the level its type allows a page has no form, and the reason names the type."""
     for level in LEVELS:
-        found = compressed(Material(content=PROSE.encode()), level, page_type)
+        short = compressed(Material(content=PROSE.encode()), level, page_type)
         if level <= COMPRESSION[page_type].level_max:
-            assert isinstance(found, Form)
+            assert isinstance(short, Form)
         else:
             assert (
-                isinstance(found, NoForm) and found.reason is NoFormReason.NOT_ALLOWED and page_type.word in found.found
+                isinstance(short, NoForm) and short.reason is NoFormReason.NOT_ALLOWED and page_type.word in short.found
             )
 
 

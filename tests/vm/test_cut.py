@@ -36,10 +36,10 @@ def test_a_cut_is_a_page_that_may_go() -> None:
         chance.shuffle(may)
         order = [CutCandidate(rank, chance.randrange(1, 900), nth * 1000 // len(may)) for nth, rank in enumerate(may)]
         need = chance.randrange(1, 20_000)
-        found = cut(order, kept, need, chance.randrange(need))
-        assert (found is None) is (not order)
-        if found is not None:
-            behind = [going.tokens for going in order if going.rank >= found.rank]
+        actual = cut(order, kept, need, chance.randrange(need))
+        assert (actual is None) is (not order)
+        if actual is not None:
+            behind = [going.tokens for going in order if going.rank >= actual.rank]
             taken = [sum(behind[:count]) for count in range(1, len(behind) + 1)]
-            assert found.rank in may
-            assert found.freed == next((tokens for tokens in taken if tokens >= need), taken[-1])
+            assert actual.rank in may
+            assert actual.freed == next((tokens for tokens in taken if tokens >= need), taken[-1])

@@ -68,7 +68,7 @@ def fields(state: State) -> dict[str, Any]:
 def same_as_counted(session: Played) -> None:
     """Every running total and set of the state equals what is counted from the list of mutations."""
     state, facts = session.state, facts_of(session)
-    assert {page: held.level for page, held in state.here.items()} == facts.here()
+    assert {page: item.level for page, item in state.here.items()} == facts.here()
     assert state.used == facts.used()
     assert {page for page in state.here if state.pages[page].pinned} == facts.pinned()
     assert state.pinned == sum(facts.tokens(page, facts.here()[page]) for page in facts.pinned())
@@ -77,8 +77,8 @@ def same_as_counted(session: Played) -> None:
     assert set(state.guarded()) == facts.guarded()
     assert (state.budget, state.room) == (facts.budget, facts.room)
     assert (state.faults, state.fault_tokens) == facts.faults()
-    shown = sorted(state.here.values(), key=lambda held: held.rank)
-    assert [held.page for held in shown] == list(facts.here()), "pages stand in the order they came"
+    shown = sorted(state.here.values(), key=lambda value: value.rank)
+    assert [row.page for row in shown] == list(facts.here()), "pages stand in the order they came"
 
 
 def within_budget(session: Played) -> None:
@@ -97,20 +97,20 @@ def within_budget(session: Played) -> None:
 
 def reasons_hold(session: Played) -> int:
     """Every number of every contest is what is counted and simulated at its place; how many there were."""
-    found = 0
+    number = 0
     for contest in contests(session.log):
         start = decided_from(session, contest)
         before = refolded(session, start - 1)
         assert before.policy is not None
         let_in = (m.FaultIn, m.Prefetch)
-        kept = {one.page for _, one in session.log[start - 1 : contest.start - 1] if isinstance(one, let_in)}
+        kept = {row.page for _, row in session.log[start - 1 : contest.start - 1] if isinstance(row, let_in)}
         began = max((end for end in session.ends if end < contest.start), default=0)
-        asked = [one for _, one in session.log[began : start - 1] if isinstance(one, m.Reference)]
-        kept |= {one.page for one in asked if one.use in (Use.FAULT, Use.ASKED)}
+        asked = [item for _, item in session.log[began : start - 1] if isinstance(item, m.Reference)]
+        kept |= {page.page for page in asked if page.use in (Use.FAULT, Use.ASKED)}
         facts = facts_of(session, contest.start - 1)
         held_true(contest, facts, policy_order(before), kept, before.pages, before.policy.NUMBER)
-        found += 1
-    return found
+        number += 1
+    return number
 
 
 def decided_from(session: Played, contest: Contest) -> int:
@@ -163,6 +163,6 @@ def test_deciding_changes_nothing(steps: list[Step]) -> None:
     """`decide` leaves the state as it was, and decides the same when it is asked twice."""
     *_, session = played(steps)
     before = refolded(session)
-    told = [(len(session.log), session.log[-1][1])]
-    assert decide(session.state, told) == decide(session.state, told)
+    rows = [(len(session.log), session.log[-1][1])]
+    assert decide(session.state, rows) == decide(session.state, rows)
     assert fields(session.state) == fields(before)

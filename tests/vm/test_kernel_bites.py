@@ -40,9 +40,9 @@ def forgotten_tokens(patch: pytest.MonkeyPatch) -> None:
     """What leaves is still counted."""
     whole = State._leave
 
-    def leave(self: State, held: Any, *, evicted: bool) -> None:
-        whole(self, held, evicted=evicted)
-        self.used += held.tokens
+    def leave(self: State, value: Any, *, evicted: bool) -> None:
+        whole(self, value, evicted=evicted)
+        self.used += value.tokens
 
     patch.setattr(State, "_leave", leave)
 
@@ -68,8 +68,8 @@ def more_candidates(patch: pytest.MonkeyPatch) -> None:
     whole = EvictionPlan._free
 
     def free(self: EvictionPlan, winner: int) -> Contest:
-        told = whole(self, winner)
-        return told._replace(candidates=told.candidates + 1)
+        value = whole(self, winner)
+        return value._replace(candidates=value.candidates + 1)
 
     patch.setattr(EvictionPlan, "_free", free)
 
@@ -79,8 +79,8 @@ def out_of_order(patch: pytest.MonkeyPatch) -> None:
     whole = EvictionPlan._free
 
     def free(self: EvictionPlan, winner: int) -> Contest:
-        told = whole(self, winner)
-        return told._replace(order=iter(list(told.order)[::-1]))
+        value = whole(self, winner)
+        return value._replace(order=iter(list(value.order)[::-1]))
 
     patch.setattr(EvictionPlan, "_free", free)
 
@@ -99,11 +99,11 @@ def no_reason(patch: pytest.MonkeyPatch) -> None:
     """Nobody says why."""
     whole = EvictionPlan._write
 
-    def write(self: EvictionPlan, *told: Any) -> None:
-        whole(self, *told)
+    def write(self: EvictionPlan, *arguments: Any) -> None:
+        whole(self, *arguments)
         self.decided[:] = [
-            type(one)(**{**{name: getattr(one, name) for name in one.__struct_fields__}, "why": None})
-            if hasattr(one, "why") else one for one in self.decided
+            type(item)(**{**{name: getattr(item, name) for name in item.__struct_fields__}, "why": None})
+            if hasattr(item, "why") else item for item in self.decided
         ]  # fmt: skip
 
     patch.setattr(EvictionPlan, "_write", write)
@@ -113,8 +113,8 @@ def hidden_clock(patch: pytest.MonkeyPatch) -> None:
     """A state keeps what is in no mutation."""
     ticks, whole = count(), State.apply
 
-    def apply(self: State, position: int, told: Any) -> None:
-        whole(self, position, told)
+    def apply(self: State, position: int, value: Any) -> None:
+        whole(self, position, value)
         self.vacated = next(ticks)
 
     patch.setattr(State, "apply", apply)
@@ -123,7 +123,7 @@ def hidden_clock(patch: pytest.MonkeyPatch) -> None:
 def meddling(patch: pytest.MonkeyPatch) -> None:
     """Asking which pages may go lets time pass."""
     patch.setattr(
-        EvictionPlan, "make", lambda self, *told, **more: setattr(self.state, "rank", self.state.rank + 1) is None
+        EvictionPlan, "make", lambda self, *arguments, **more: setattr(self.state, "rank", self.state.rank + 1) is None
     )
 
 
@@ -141,7 +141,7 @@ def meddling(patch: pytest.MonkeyPatch) -> None:
         (lives_on, hidden_clock),
         (only_looks, meddling),
     ],
-    ids=lambda one: one.__name__,
+    ids=lambda rule: rule.__name__,
 )
 def test_a_broken_kernel_is_caught(law: Callable[[Played], Any], plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the fault planted the law raises."""

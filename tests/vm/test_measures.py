@@ -17,8 +17,8 @@ PAGE = (CHECKOUT / "specs" / "replay.md").read_text()
 
 def faults(text: str) -> list[str]:
     """What a page gets wrong about the numbers, their targets and the bands of reasons."""
-    told, targets, reasons = tables(section(text, "The numbers"))
-    names = [name for row in told for name in quoted(row[0])]
+    value, targets, reasons = tables(section(text, "The numbers"))
+    names = [name for row in value for name in quoted(row[0])]
     wrong = [f"number {name}" for name in sorted({*names} ^ {*Measures.__struct_fields__})]
     judges = list(judged(Metrics().measures(State(lambda position, ref: b""))).targets)
     wrong += [] if [quoted(row[0])[0] for row in targets] == judges else ["targets"]
@@ -48,5 +48,5 @@ def test_a_planted_mistake_is_found(right: str, mistake: str) -> None:
 
 def test_every_number_has_its_name() -> None:
     """What is told one by one are the metrics there are, in their order, each once."""
-    told = [one.metric for one in numbers(Metrics().measures(State(lambda position, ref: b"")))]
-    assert told == [metric.word for metric in Metric]
+    metrics = [number.metric for number in numbers(Metrics().measures(State(lambda position, ref: b"")))]
+    assert metrics == [metric.word for metric in Metric]

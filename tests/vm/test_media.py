@@ -22,13 +22,13 @@ TRANSCRIPT = """0:01 Ana: Welcome to the call about the cache of the server. The
 1:20 Ana: Then limit the job. The weather is nice here. Bye."""
 
 
-def drawn(kind: str, width: int = 640, height: int = 480, mode: str = "RGB", **told: Any) -> bytes:
+def drawn(kind: str, width: int = 640, height: int = 480, mode: str = "RGB", **fields: Any) -> bytes:
     """An image of a kind, with a pattern that does not pack to nothing."""
     image_of = pytest.importorskip("PIL.Image")
     image = image_of.new("RGB", (width, height))
     image.putdata([(x * 7 % 256, y * 5 % 256, x * y % 256) for y in range(height) for x in range(width)])
     made = io.BytesIO()
-    image.convert(mode).save(made, kind, **told)
+    image.convert(mode).save(made, kind, **fields)
     return made.getvalue()
 
 
@@ -113,8 +113,8 @@ def wrong(name: str) -> bytes:
 )
 def test_what_is_no_image_has_no_thumbnail(name: str, reason: NoFormReason) -> None:
     """Bytes that are not what the content type says, broken or far too large ones give a reason, not an error."""
-    found = compressed(Material(content=wrong(name), modality=Modality.IMAGE, mime="image/png"), 1)
-    assert isinstance(found, NoForm) and found.reason is reason and found.found
+    short = compressed(Material(content=wrong(name), modality=Modality.IMAGE, mime="image/png"), 1)
+    assert isinstance(short, NoForm) and short.reason is reason and short.found
 
 
 def test_another_kind_of_image_is_shown_and_told() -> None:
@@ -134,16 +134,16 @@ def test_another_kind_of_image_is_shown_and_told() -> None:
 def test_a_caption_is_handed_in() -> None:
     """Level 2 is the caption in one line; without one there is none."""
     content = drawn("PNG", 64, 64)
-    found = compressed(Material(content=content, modality=Modality.IMAGE, caption="A chart:\n  sales by month."), 2)
-    assert found == Form(b"A chart: sales by month.", Method.CAPTION)
+    short = compressed(Material(content=content, modality=Modality.IMAGE, caption="A chart:\n  sales by month."), 2)
+    assert short == Form(b"A chart: sales by month.", Method.CAPTION)
     none = compressed(Material(content=content, modality=Modality.IMAGE), 2)
     assert none == NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a caption")
 
 
 def test_a_tiny_image_has_no_shorter_form() -> None:
     """An image smaller than its thumbnail would be stays as it is."""
-    found = compressed(Material(content=drawn("PNG", 2, 2), modality=Modality.IMAGE, mime="image/png"), 1)
-    assert isinstance(found, NoForm) and found.reason is NoFormReason.NO_SHORTER
+    short = compressed(Material(content=drawn("PNG", 2, 2), modality=Modality.IMAGE, mime="image/png"), 1)
+    assert isinstance(short, NoForm) and short.reason is NoFormReason.NO_SHORTER
 
 
 def test_without_pillow_there_is_no_thumbnail() -> None:
@@ -166,8 +166,8 @@ def test_without_pillow_there_is_no_thumbnail() -> None:
 def test_broken_images_break_nothing(rest: bytes, sign: bytes) -> None:
     """Whatever follows the first bytes of an image, a form or a reason comes back, and the same again."""
     material = Material(content=sign + rest, modality=Modality.IMAGE, mime="image/png")
-    found = compressed(material, 1)
-    assert isinstance(found, Form | NoForm) and found == compressed(material, 1)
+    short = compressed(material, 1)
+    assert isinstance(short, Form | NoForm) and short == compressed(material, 1)
 
 
 # Sound and film
@@ -192,21 +192,21 @@ def test_sound_and_film_have_what_was_handed_in(modality: Modality) -> None:
 @pytest.mark.parametrize("level", [1, 2])
 def test_nobody_listens_here(level: int) -> None:
     """Without a transcript sound has its line alone, and the reason says what is missing."""
-    found = compressed(Material(content=b"x" * 9_999, modality=Modality.AUDIO, mime="audio/mpeg"), level)
-    assert found == NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
+    short = compressed(Material(content=b"x" * 9_999, modality=Modality.AUDIO, mime="audio/mpeg"), level)
+    assert short == NoForm(NoFormReason.NOT_GIVEN, "nobody handed in a transcript")
 
 
 def test_a_transcript_longer_than_its_sound_is_no_shorter_form() -> None:
     """Where the words take more than the sound would, there is no shorter form."""
-    found = compressed(Material(content=b"x" * 3_000, modality=Modality.AUDIO, transcript=TRANSCRIPT), 1)
-    assert found == NoForm(NoFormReason.NO_SHORTER, "no shorter form")
+    short = compressed(Material(content=b"x" * 3_000, modality=Modality.AUDIO, transcript=TRANSCRIPT), 1)
+    assert short == NoForm(NoFormReason.NO_SHORTER, "no shorter form")
 
 
 def test_types_and_lengths_are_read() -> None:
     """The first bytes give a type away, and a duration reads as clocks show it."""
-    found = [
+    texts = [
         type_by_bytes(sign + b"    ")
         for sign in (b"%PDF-1.7", b"OggS", b"RIFF1234AVI ", b"1234ftypmp42", b"RIFF1234XXXX", b"")
     ]
-    assert found == ["application/pdf", "audio/ogg", "video/x-msvideo", "video/mp4", None, None]
+    assert texts == ["application/pdf", "audio/ogg", "video/x-msvideo", "video/mp4", None, None]
     assert [length(ms) for ms in (0, 59_999, 187_000, 3_720_000)] == ["0:00", "0:59", "3:07", "1:02:00"]

@@ -52,11 +52,11 @@ def test_a_hit_is_no_fault() -> None:
     life, page = roomy()
     turned(life, asked(page), m.Reference(page, Use.QUOTE), m.Reference(page, Use.SIGNAL, signal=Signal.TOPIC))
     turned(life, m.Reference(page, Use.TOOL), asked(0))
-    found = measured(life)
-    assert (found.references, found.faults, found.hits) == (4, 2, 2)
-    assert (found.served, found.denied, found.denials) == (1, 1, {"no_page": 1})
-    assert (found.fault_tokens, found.fault_rate, found.hit_rate) == (50, 0.5, 0.5)
-    assert (found.model_faults, found.faults_a_turn, found.faults_a_turn_max) == (2, 1.0, 1)
+    measures = measured(life)
+    assert (measures.references, measures.faults, measures.hits) == (4, 2, 2)
+    assert (measures.served, measures.denied, measures.denials) == (1, 1, {"no_page": 1})
+    assert (measures.fault_tokens, measures.fault_rate, measures.hit_rate) == (50, 0.5, 0.5)
+    assert (measures.model_faults, measures.faults_a_turn, measures.faults_a_turn_max) == (2, 1.0, 1)
 
 
 def test_each_reason_has_its_share_and_its_success() -> None:
@@ -64,15 +64,19 @@ def test_each_reason_has_its_share_and_its_success() -> None:
     life, page = roomy()
     recall = FaultReason.USER_REQUESTED_RECALL
     turned(life, asked(page, recall), asked(page, FaultReason.SPECULATIVE), asked(0, recall), asked(0, recall))
-    found = measured(life)
-    assert found.reasons["user_requested_recall"].asked == 3 and found.reasons["user_requested_recall"].denied == 2
-    assert found.reasons["user_requested_recall"].share == 0.75
-    assert found.reasons["user_requested_recall"].success == pytest.approx(1 / 3, abs=1e-6)
-    assert found.reasons["speculative"].share == 0.25
-    assert found.reasons["tool_prereq"].success is None
-    assert any(flag.startswith("speculative is 25% of the model's faults") for flag in found.flags)
-    assert not any(flag.startswith("user_requested_recall") for flag in found.flags), "75 % is no red flag for recalls"
-    assert found.targets["fault_rate"] is False and found.targets["recall_success"] is None
+    measures = measured(life)
+    assert (
+        measures.reasons["user_requested_recall"].asked == 3 and measures.reasons["user_requested_recall"].denied == 2
+    )
+    assert measures.reasons["user_requested_recall"].share == 0.75
+    assert measures.reasons["user_requested_recall"].success == pytest.approx(1 / 3, abs=1e-6)
+    assert measures.reasons["speculative"].share == 0.25
+    assert measures.reasons["tool_prereq"].success is None
+    assert any(flag.startswith("speculative is 25% of the model's faults") for flag in measures.flags)
+    assert not any(flag.startswith("user_requested_recall") for flag in measures.flags), (
+        "75 % is no red flag for recalls"
+    )
+    assert measures.targets["fault_rate"] is False and measures.targets["recall_success"] is None
 
 
 def test_thrash_counts_faults_that_come_again() -> None:
@@ -84,11 +88,11 @@ def test_thrash_counts_faults_that_come_again() -> None:
         assert measured(life).thrash_now == pytest.approx((turn - 1) / turn)
     for _ in range(5):
         turned(life)
-    found = measured(life)
-    assert found.thrash_now == 0 and found.thrash_peak == pytest.approx(2 / 3, abs=1e-6)
+    measures = measured(life)
+    assert measures.thrash_now == 0 and measures.thrash_peak == pytest.approx(2 / 3, abs=1e-6)
     windows = [0, 1 / 2, 2 / 3, 2 / 4, 2 / 5, 1 / 5, 0, 0]
-    assert found.thrash_index == pytest.approx(sum(windows) / 8, abs=1e-5)
-    assert found.targets["thrash_index"] is True
+    assert measures.thrash_index == pytest.approx(sum(windows) / 8, abs=1e-5)
+    assert measures.targets["thrash_index"] is True
 
 
 def test_a_prefetch_is_right_where_the_page_is_used_before_it_leaves() -> None:
@@ -97,12 +101,12 @@ def test_a_prefetch_is_right_where_the_page_is_used_before_it_leaves() -> None:
     other = life.say(Role.TOOL, 40)
     life.act(pack=True)
     out(life, other)
-    wish = [m.Reference(one, Use.SIGNAL, signal=Signal.CLAIM) for one in (page, other)]
+    wish = [m.Reference(case, Use.SIGNAL, signal=Signal.CLAIM) for case in (page, other)]
     turned(life, *wish)
     out(life, other)
     turned(life, m.Reference(page, Use.QUOTE), m.Reference(page, Use.QUOTE), m.Reference(other, Use.QUOTE))
-    found = measured(life)
-    assert (found.prefetches, found.prefetch_hits, found.prefetch_hit_rate) == (2, 1, 0.5)
+    measures = measured(life)
+    assert (measures.prefetches, measures.prefetch_hits, measures.prefetch_hit_rate) == (2, 1, 0.5)
 
 
 def test_what_a_cache_loses_is_counted_and_priced() -> None:
@@ -115,10 +119,10 @@ def test_what_a_cache_loses_is_counted_and_priced() -> None:
     assert measured(life).prefix_voided == 0
     out(life, pages[2])
     life.act(pack=True)
-    found = measured(life, price=2_000)
-    assert found.prefix_voided == 30 + 40 + 50
-    assert found.prefix_cost == pytest.approx(120 * 2e-6) and measured(life).prefix_cost is None
-    assert found.prefix_voided_a_call == 40.0
+    measures = measured(life, price=2_000)
+    assert measures.prefix_voided == 30 + 40 + 50
+    assert measures.prefix_cost == pytest.approx(120 * 2e-6) and measured(life).prefix_cost is None
+    assert measures.prefix_voided_a_call == 40.0
 
 
 def test_what_was_cited_is_effective() -> None:
@@ -146,38 +150,42 @@ def test_recalls_and_forms_are_counted() -> None:
     life.act()
     assert measured(life).recall_success == 0.75 and measured(life).compression is None
     for seed in range(3):
-        told = lived(seed)
-        forms = [one for c in told.commits for _, one in c.mutations if isinstance(one, m.Compress)]
-        whole = [next(o.tokens for c in told.commits for p, o in c.mutations if p == one.page) for one in forms]
+        value = lived(seed)
+        forms = [mutation for c in value.commits for _, mutation in c.mutations if isinstance(mutation, m.Compress)]
+        whole = [next(o.tokens for c in value.commits for p, o in c.mutations if p == form.page) for form in forms]
         abstracts = [(made.tokens, full) for made, full in zip(forms, whole, strict=True) if made.level == 2]
-        found = measured(told)
-        assert found.forms == len(forms)
-        assert found.compression == pytest.approx(sum(a for a, _ in abstracts) / sum(b for _, b in abstracts), abs=1e-6)
+        measures = measured(value)
+        assert measures.forms == len(forms)
+        assert measures.compression == pytest.approx(
+            sum(a for a, _ in abstracts) / sum(b for _, b in abstracts), abs=1e-6
+        )
 
 
 def test_the_counters_are_what_the_log_holds() -> None:
     """Evictions, prefetches, faults, the peak and the use of the budget are those of the mutations themselves."""
     for seed in range(4):
-        told = lived(seed)
-        log = [one for commit in told.commits for _, one in commit.mutations]
-        found = measured(told)
-        assert found.evictions == sum(isinstance(one, m.Evict) and one.level is None for one in log)
-        assert found.compressions == sum(isinstance(one, m.Evict) and one.level is not None for one in log)
-        assert found.served == sum(isinstance(one, m.FaultIn) for one in log)
-        assert found.denied == sum(isinstance(one, m.FaultDenied) for one in log)
-        packs = [one.tokens for one in log if isinstance(one, m.Pack)]
-        assert found.l0_peak == max(packs) and found.calls == len(packs)
-        assert found.utilisation == pytest.approx(sum(packs) / len(packs) / 8_000, abs=1e-5)
-        assert found.calls_over_budget == 0
-        assert found.pages["L0"] + found.pages["L2"] == sum(isinstance(one, m.Create) for one in log)
+        value = lived(seed)
+        log = [mutation for commit in value.commits for _, mutation in commit.mutations]
+        measures = measured(value)
+        assert measures.evictions == sum(isinstance(mutation, m.Evict) and mutation.level is None for mutation in log)
+        assert measures.compressions == sum(
+            isinstance(mutation, m.Evict) and mutation.level is not None for mutation in log
+        )
+        assert measures.served == sum(isinstance(mutation, m.FaultIn) for mutation in log)
+        assert measures.denied == sum(isinstance(mutation, m.FaultDenied) for mutation in log)
+        packs = [mutation.tokens for mutation in log if isinstance(mutation, m.Pack)]
+        assert measures.l0_peak == max(packs) and measures.calls == len(packs)
+        assert measures.utilisation == pytest.approx(sum(packs) / len(packs) / 8_000, abs=1e-5)
+        assert measures.calls_over_budget == 0
+        assert measures.pages["L0"] + measures.pages["L2"] == sum(isinstance(mutation, m.Create) for mutation in log)
 
 
 def test_nothing_is_counted_before_there_is_a_budget() -> None:
     """A session that was recorded as it was has no numbers, and shares of nothing are none."""
     state, metrics = State(lambda position, ref: b"{}"), Metrics()
-    for position, one in enumerate([m.Create(0, 0, 1, 0, 0, None, 0, 5), m.Reference(1, Use.FAULT)], 1):
-        state.apply(position, one)
-        metrics.note(state, position, one)
-    found = metrics.measures(state)
-    assert found.references == found.calls == 0
-    assert found.fault_rate is found.utilisation is found.effective is found.thrash_index is None
+    for position, case in enumerate([m.Create(0, 0, 1, 0, 0, None, 0, 5), m.Reference(1, Use.FAULT)], 1):
+        state.apply(position, case)
+        metrics.note(state, position, case)
+    measures = metrics.measures(state)
+    assert measures.references == measures.calls == 0
+    assert measures.fault_rate is measures.utilisation is measures.effective is measures.thrash_index is None

@@ -21,10 +21,10 @@ START = 1_795_301_701_000_000
 def test_latencies_are_those_of_a_sorted_list(took: list[int]) -> None:
     """The time that 95 of 100 faults keep is that of the obvious list, each from its fault to the next call."""
     pace, now = CommitTimes(), 0
-    for one in took:
+    for item in took:
         pace.begin(now)
         pace.served()
-        now += one
+        now += item
         pace.begin(now)
         pace.called()
     rank = next(n for n in range(1, len(took) + 1) if n * 100 >= 95 * len(took))
@@ -68,14 +68,14 @@ def test_a_sessions_clock_is_its_logs() -> None:
 def test_overhead_is_what_is_not_content() -> None:
     """Each mutation weighs its bytes, and a seal for each cell it names; contents weigh what was accepted."""
     made = Create(0, 0, 1, 0, 0, 0, 1_000, 250, 0, (), 1, IMPORTANCE)
-    told: list[Any] = [
+    items: list[Any] = [
         Turn(1),
         Message(1, 2, 0),
         made,
         msgspec.structs.replace(made, content=None, labels=None, size=0),
     ]
     weighed = Overhead()
-    for mutation in told:
+    for mutation in items:
         weighed.note(mutation)
     assert weighed.contents == 1_000
-    assert weighed.said == sum(len(wire(one)) for one in told) + SEAL_BYTES * (0 + 1 + 2 + 0)
+    assert weighed.said == sum(len(wire(item)) for item in items) + SEAL_BYTES * (0 + 1 + 2 + 0)

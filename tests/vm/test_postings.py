@@ -13,8 +13,8 @@ from vmstore.vm.recall.postings import K1, TERMS_MIN, WINDOW_CHARS, B, Postings,
 
 def order(postings: Postings, **asked: float) -> list[int]:
     """The pages that match, best first."""
-    found = postings.matches(asked, lambda page: True)
-    return sorted(found, key=lambda page: (-found[page].score, page))
+    matches = postings.matches(asked, lambda page: True)
+    return sorted(matches, key=lambda page: (-matches[page].score, page))
 
 
 def test_the_rarer_word_decides() -> None:
@@ -68,11 +68,11 @@ WORDS = st.lists(st.sampled_from(("cache", "queue", "disk", "zebra\n" * 200)), m
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.none() | WORDS), max_size=12))
-def test_what_was_said_before_leaves_no_trace(told: list[tuple[int, str | None]]) -> None:
+def test_what_was_said_before_leaves_no_trace(texts: list[tuple[int, str | None]]) -> None:
     """Pages that changed or were dropped score as in postings that were never told anything else."""
     changed, fresh = Postings(), Postings()
     last: dict[int, str | None] = {}
-    for page, text in told:
+    for page, text in texts:
         last[page] = text
         if text is None:
             changed.drop([page])
@@ -89,6 +89,6 @@ def test_what_was_said_before_leaves_no_trace(told: list[tuple[int, str | None]]
 @given(st.text(alphabet=" .\nabcé", max_size=6 * WINDOW_CHARS))
 def test_windows_are_the_text(text: str) -> None:
     """The windows of a text joined are the text, and none is much longer than it may be."""
-    found = list(windows(text))
-    assert "".join(found) == text
-    assert all(len(window) <= WINDOW_CHARS * 5 // 4 for window in found)
+    actual_windows = list(windows(text))
+    assert "".join(actual_windows) == text
+    assert all(len(window) <= WINDOW_CHARS * 5 // 4 for window in actual_windows)

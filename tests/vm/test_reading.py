@@ -37,10 +37,10 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "found"), SENTENCES)
-def test_sentences_end_where_they_end(text: str, found: list[str]) -> None:
+@pytest.mark.parametrize(("text", "texts"), SENTENCES)
+def test_sentences_end_where_they_end(text: str, texts: list[str]) -> None:
     """A point inside a number, path, address or abbreviation ends no sentence."""
-    assert sentences(text) == found
+    assert sentences(text) == texts
 
 
 PAGE = """# Title
@@ -89,9 +89,9 @@ def test_pieces_are_of_the_text(text: str, more: str) -> None:
     text = without_controls(text + more)
     at = 0
     for piece in pieces(text):
-        found = text.find(piece.text, at)
-        assert found >= 0 and not text[at:found].strip(), (piece, text[at:found])
-        at = found + len(piece.text)
+        actual = text.find(piece.text, at)
+        assert actual >= 0 and not text[at:actual].strip(), (piece, text[at:actual])
+        at = actual + len(piece.text)
     assert not text[at:].strip()
 
 

@@ -14,7 +14,7 @@ TEXT = "the night train leaves Kyoto at ten and arrives in Tokyo at six in the m
 def used(*texts: str, ids: tuple[str, ...] = ()) -> list[tuple[int, int, Evidence]]:
     """What the pages use, numbered from 1; the first has the ids."""
     written = [WrittenPage(n, text, ids if n == 1 else ()) for n, text in enumerate(texts, 1)]
-    return [tuple(one) for one in references(written)]  # type: ignore[misc]
+    return [tuple(reference) for reference in references(written)]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_newest_holder_counts() -> None:
 def test_what_everybody_says_is_evidence_of_nothing() -> None:
     """A name in more than four pages stops counting; the pages before it had been used."""
     pages = [f"{word} /usr/bin/python3" for word in ("a", "b", "c", "d", "e", "f", "g")]
-    assert [one[0] for one in used(*pages)] == [2, 3, 4, 5]
+    assert [row[0] for row in used(*pages)] == [2, 3, 4, 5]
 
 
 def test_within_a_page_older_uses_come_first() -> None:
@@ -84,7 +84,12 @@ def test_within_a_page_older_uses_come_first() -> None:
 def test_only_earlier_pages_are_used(texts: list[str]) -> None:
     """Whatever the texts, a use goes back, is told once, and is the same when told again."""
     written = [WrittenPage(n, text) for n, text in enumerate(texts)]
-    found = list(references(written))
-    assert found == list(references(written))
-    assert all(isinstance(one, PageUse) and one.page < one.by for one in found)
-    assert len({(one.by, one.page) for one in found}) == len(found)
+    actual_references = list(references(written))
+    assert actual_references == list(references(written))
+    assert all(
+        isinstance(actual_reference, PageUse) and actual_reference.page < actual_reference.by
+        for actual_reference in actual_references
+    )
+    assert len({(actual_reference.by, actual_reference.page) for actual_reference in actual_references}) == len(
+        actual_references
+    )

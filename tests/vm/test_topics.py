@@ -53,8 +53,8 @@ ABOUT = [
 @pytest.mark.parametrize(("text", "first"), ABOUT)
 def test_a_text_has_its_topics(text: str, first: tuple[str, ...]) -> None:
     """The words said most lead; small words, words of talking, hashes and numbers are no topics."""
-    found = topics(text)
-    assert found[: len(first)] == first and (first or not found)
+    actual_topics = topics(text)
+    assert actual_topics[: len(first)] == first and (first or not actual_topics)
 
 
 def test_topics_are_capped_and_shown_as_said() -> None:
@@ -85,20 +85,20 @@ def test_similarity_is_the_cosine() -> None:
 @given(TEXTS, TEXTS)
 def test_similarity_is_a_measure(a: str, b: str) -> None:
     """It is whole, symmetric, between 0 and a million, a million for the same text, the same twice."""
-    one, two = profile(a), profile(b)
-    covered, found = closeness(one, two)
-    assert type(found) is int and 0 <= found <= PPM
-    assert found == closeness(two, one)[1] == closeness(profile(a), profile(b))[1]
+    first, two = profile(a), profile(b)
+    covered, actual = closeness(first, two)
+    assert type(actual) is int and 0 <= actual <= PPM
+    assert actual == closeness(two, first)[1] == closeness(profile(a), profile(b))[1]
     assert 0 <= covered <= PPM
-    assert closeness(one, one) == ((PPM, PPM) if one.norm else (0, 0))
+    assert closeness(first, first) == ((PPM, PPM) if first.norm else (0, 0))
 
 
 @given(TEXTS)
 def test_topics_are_of_the_text(text: str) -> None:
     """Every topic is a word of the text or two signs of it, none twice, eight at most."""
-    found = topics(text)
-    assert len(found) == len(set(found)) <= 8
-    assert all(topic in without_controls(text).casefold() for topic in found)
+    actual_topics = topics(text)
+    assert len(actual_topics) == len(set(actual_topics)) <= 8
+    assert all(topic in without_controls(text).casefold() for topic in actual_topics)
 
 
 def test_a_long_text_counts_with_its_ends() -> None:

@@ -147,17 +147,17 @@ def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
     words = words_of(relation, name)
     null = st.booleans().map(lambda negated: s.IsNull(operand=column, negated=negated))
     if words is not None:
-        one: st.SearchStrategy[Any] = st.sampled_from(list(words)).map(lambda word: s.Word(path=(_word(word),)))
+        strategy: st.SearchStrategy[Any] = st.sampled_from(list(words)).map(lambda word: s.Word(path=(_word(word),)))
         quoted = st.sampled_from(list(words)).map(lambda word: s.Value(value=_word(word)))
-        value = st.one_of(one, quoted)
+        value = st.one_of(strategy, quoted)
         kinds = [_equal(column, value), _in(column, value)]
         if words in (Tier, Level):
-            kinds += [_compare(column, st.sampled_from([int(one) for one in words]).map(lambda n: s.Value(value=n)))]
+            kinds += [_compare(column, st.sampled_from([int(word) for word in words]).map(lambda n: s.Value(value=n)))]
         return st.one_of(*kinds)
     if name in NUMBERS:
         number = st.integers(-1, 70).map(lambda n: s.Value(value=n))
         between = st.tuples(number, number, st.booleans()).map(
-            lambda told: s.Between(operand=column, low=told[0], high=told[1], negated=told[2])
+            lambda row: s.Between(operand=column, low=row[0], high=row[1], negated=row[2])
         )
         return st.one_of(_compare(column, number), _in(column, number), between, null)
     if name == "importance":
@@ -190,7 +190,7 @@ def _equal(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[A
 
 def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     listed = st.tuples(st.lists(value, min_size=1, max_size=3), st.booleans())
-    return listed.map(lambda told: s.In(operand=column, items=tuple(told[0]), negated=told[1]))
+    return listed.map(lambda row: s.In(operand=column, items=tuple(row[0]), negated=row[1]))
 
 
 @st.composite
@@ -225,9 +225,9 @@ def _aggregates(relation: str) -> st.SearchStrategy[s.Apply]:
         st.just(s.Apply(name="count", star=True)),
         st.tuples(st.sampled_from(["count", "first", "last", "min", "max"]), any_of).map(_applied),
         st.tuples(st.sampled_from(["sum", "avg"]), number).map(_applied),
-        st.tuples(number, share).map(lambda told: s.Apply(name="quantile", args=(*told[0], told[1]))),
+        st.tuples(number, share).map(lambda row: s.Apply(name="quantile", args=(*row[0], row[1]))),
     )
 
 
-def _applied(told: tuple[str, tuple[s.Word, ...]]) -> s.Apply:
-    return s.Apply(name=told[0], args=told[1])
+def _applied(row: tuple[str, tuple[s.Word, ...]]) -> s.Apply:
+    return s.Apply(name=row[0], args=row[1])

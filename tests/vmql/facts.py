@@ -64,27 +64,27 @@ class Naive:
 
     def across(self, relation: str, ends: dict[str, int]) -> list[Row]:
         """The rows that each session wrote itself, in the order of their names; mutations in that of the log."""
-        found = []
+        rows = []
         for name in sorted(ends):
-            found += [row for row in self.rows(relation, name, ends[name]) if row["session"] == name]
+            rows += [row for row in self.rows(relation, name, ends[name]) if row["session"] == name]
         if relation == "MUTATIONS":
             logged = {(fact.session, fact.position): at for at, fact in enumerate(self.model.facts)}
-            found.sort(key=lambda row: logged[row["session"], row["position"]])
-        return found
+            rows.sort(key=lambda row: logged[row["session"], row["position"]])
+        return rows
 
     def writer(self, session: str, position: int) -> str:
         """Who wrote a position of a session's past."""
         return next(fact.session for fact in self.model.seen(session) if fact.position == position)
 
     def _pages(self, session: str, position: int) -> list[Row]:
-        said = notes(self.model, session, position)
+        other_notes = notes(self.model, session, position)
         since = {shown.page: shown.since for shown in self.model.context(session, position)}
         links = self.model.links(session, position)
         last = {
             page: [c.position for c in listed if c.level == Level.FULL][-1]
             for page, listed in self.model.versions(session, position).items()
         }
-        held = self.model.pinned(session, position)
+        numbers = self.model.pinned(session, position)
         dirty = {
             e.source for e in links if e.kind == LinkKind.DERIVES and last[e.target] > max(e.position, last[e.source])
         }
@@ -100,13 +100,13 @@ class Naive:
                 "level": page.level,
                 "tokens": page.counted.told.tokens,
                 "bytes": page.counted.told.size,
-                "importance": said[page.page]["importance"] / 1_000_000,
-                "tags": sorted(said[page.page]["tags"]),
-                "status": None if (status := said[page.page].get("status")) is None else Standing(status).word,
-                "valid_from": iso(said[page.page].get("valid_from")),
-                "valid_to": iso(said[page.page].get("valid_to")),
+                "importance": other_notes[page.page]["importance"] / 1_000_000,
+                "tags": sorted(other_notes[page.page]["tags"]),
+                "status": None if (status := other_notes[page.page].get("status")) is None else Standing(status).word,
+                "valid_from": iso(other_notes[page.page].get("valid_from")),
+                "valid_to": iso(other_notes[page.page].get("valid_to")),
                 "version": page.version,
-                "pinned": page.page in held,
+                "pinned": page.page in numbers,
                 "dirty": page.page in dirty,
                 "created_turn": page.turn,
                 "created_call": page.call,
@@ -139,14 +139,14 @@ class Naive:
         ]
 
     def _calls(self, session: str, position: int) -> list[Row]:
-        found = []
+        records = []
         voided = self.model.invalidated(session, position)
         replaced: dict[int, int] = {}
         for row in compactions(self, session, position):
             replaced[row["call"]] = replaced.get(row["call"], 0) + row["pages"]
         for number, call in self.model.calls(session, position).items():
             reply = call.reply
-            found.append(
+            records.append(
                 {
                     "session": self.writer(session, call.position),
                     "call": number,
@@ -164,7 +164,7 @@ class Naive:
                     "compacted": replaced.get(number, 0),
                 }
             )
-        return found
+        return records
 
     def _budget(self, session: str, position: int) -> int | None:
         factors = [f.mutation.factor_ppm for f in self.model.seen(session, position) if type(f.mutation) is m.Configure]
@@ -202,13 +202,13 @@ class Naive:
     def _faults(self, session: str, position: int) -> list[Row]:
         contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
         moments = {fact.position: (turn, call) for fact, turn, call in self.model.moments(session, position)}
-        found: list[Row] = []
+        rows: list[Row] = []
         here: set[int] = set()
         left: dict[int, int] = {}
         for call in self.model.calls(session, position).values():
             now = {shown.page: shown for shown in self.model.context(session, call.position)}
             for page in sorted((now.keys() - here) & left.keys()):
-                found.append(
+                rows.append(
                     {
                         "position": call.position,
                         "session": self.writer(session, call.position),
@@ -222,7 +222,7 @@ class Naive:
                 )
             left |= dict.fromkeys(here - now.keys(), call.position)
             here = set(now)
-        return found
+        return rows
 
     def _mutations(self, session: str, position: int) -> list[Row]:
         return [
@@ -244,14 +244,14 @@ class Naive:
             for fact, turn, call in self.model.moments(session, position)
         ]
 
-    def _reason(self, session: str, told: Any) -> str | None:
+    def _reason(self, session: str, value: Any) -> str | None:
         """Why something was asked for or decided; what came has the reason of what asked."""
-        match told:
+        match value:
             case m.FaultIn(reference=asked) | m.Prefetch(reference=asked):
                 fact = next(fact for fact in self.model.seen(session) if fact.position == asked)
                 return use_of(fact.mutation) if isinstance(fact.mutation, m.Reference) else None
             case m.Reference():
-                return use_of(told)
+                return use_of(value)
             case m.FaultDenied(because=because):
                 return Denial(because).word
             case m.Evict(cause=cause):
@@ -266,7 +266,7 @@ class Naive:
 
     def _faults(self, session: str, position: int) -> list[Row]:
         calls = {fact.position: call for fact, _, call in self.model.moments(session, position)}
-        found = []
+        records = []
         for fault in self.model.moves(session, position)[0]:
             answer, asked = fault.answer, fault.asked
             level, tokens = getattr(answer, "level", None), getattr(answer, "tokens", None)
@@ -274,7 +274,7 @@ class Naive:
                 shown = next(s for s in self.model.context(session, fault.position) if s.page == fault.page)
                 contents = self.model.versions(session, position)[fault.page]
                 level, tokens = shown.level, next(c.told.tokens for c in contents if c.position == shown.content)
-            found.append(
+            records.append(
                 {
                     "position": fault.position,
                     "session": self.writer(session, fault.position),
@@ -291,10 +291,10 @@ class Naive:
                     "denied_because": Denial(answer.because).word if isinstance(answer, m.FaultDenied) else None,
                 }
             )
-        return found
+        return records
 
     def _versions(self, session: str, position: int) -> list[Row]:
-        found = [
+        records = [
             {
                 "page": f"p{page}",
                 "session": self.writer(session, content.position),
@@ -309,7 +309,7 @@ class Naive:
             for page, contents in self.model.versions(session, position).items()
             for content in contents
         ]
-        return sorted(found, key=lambda row: row["position"])
+        return sorted(records, key=lambda row: row["position"])
 
     def _links(self, session: str, position: int) -> list[Row]:
         edges = sorted(self.model.links(session, position), key=lambda e: (e.position, e.source, e.target, e.kind))
@@ -327,20 +327,20 @@ class Naive:
     def _vectors(self, session: str, position: int) -> list[Row]:
         return [
             {
-                "page": f"p{told.page}",
+                "page": f"p{mutation.page}",
                 "session": fact.session,
-                "model": self.model.cell(session, fact.position, told.model).decode(),
+                "model": self.model.cell(session, fact.position, mutation.model).decode(),
                 "chunk": chunk,
-                "dimension": told.dimension,
-                "content": told.content,
+                "dimension": mutation.dimension,
+                "content": mutation.content,
                 "begins": begins,
                 "ends": ends,
                 "position": fact.position,
                 "at": iso(fact.at),
             }
             for fact in self.model.seen(session, position)
-            if isinstance(told := fact.mutation, m.Embed) and told.vectors is not None
-            for chunk, (begins, ends) in enumerate(told.chunks, 1)
+            if isinstance(mutation := fact.mutation, m.Embed) and mutation.vectors is not None
+            for chunk, (begins, ends) in enumerate(mutation.chunks, 1)
         ]
 
     def _tags(self, session: str, position: int) -> list[Row]:
@@ -354,23 +354,23 @@ class Naive:
             {
                 "message": f"m{number}",
                 "session": self.writer(session, number),
-                "turn": said.turn,
-                "call": said.call,
+                "turn": message.turn,
+                "call": message.call,
                 "position": number,
                 "at": iso(ats[number]),
-                "role": Role(said.message.role).word,
-                "slot": Slot(said.message.slot).word,
-                "status": None if said.message.reply_to is None else _status(calls[said.message.reply_to].reply),
+                "role": Role(message.message.role).word,
+                "slot": Slot(message.message.slot).word,
+                "status": None if message.message.reply_to is None else _status(calls[message.message.reply_to].reply),
                 "tokens": sum(page.tokens for page in born if page.message == number),
                 "pages": sum(page.message == number for page in born),
             }
-            for number, said in self.model.messages(session, position).items()
+            for number, message in self.model.messages(session, position).items()
         ]
 
     def _residencies(self, session: str, position: int) -> list[Row]:
         contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
         numbers = {call.position: number for number, call in self.model.calls(session, position).items()}
-        found: list[Row] = []
+        rows: list[Row] = []
         here: dict[int, tuple[Any, Row]] = {}
         for call in self.model.calls(session, position).values():
             now = {shown.page: shown for shown in self.model.context(session, call.position)}
@@ -393,24 +393,24 @@ class Naive:
                         "reason": self._let_in(session, page, call.position),
                     }
                     here[page] = (shown, row)
-                    found.append(row)
-        for row in found:
+                    rows.append(row)
+        for row in rows:
             end = position + 1 if row["to_position"] is None else row["to_position"]
             moments = range(row["from_position"], end)
             row["pinned"] = any(int(row["page"][1:]) in self.model.pinned(session, at) for at in moments)
-        return sorted(found, key=lambda row: (row["from_position"], int(row["page"][1:])))
+        return sorted(rows, key=lambda row: (row["from_position"], int(row["page"][1:])))
 
     def _let_in(self, session: str, page: int, pack: int) -> str | None:
         """The last move of a page since the pack before, where it left it in the prompt."""
-        found: str | None = None
+        text: str | None = None
         for fact in self.model.seen(session, pack - 1):
             match fact.mutation:
                 case m.Pack():
-                    found = None
-                case m.FaultIn(page=moved) | m.Prefetch(page=moved) | m.Evict(page=moved) as told if moved == page:
-                    gone = isinstance(told, m.Evict) and told.level is None
-                    found = None if gone else f"{told.kind}: {self._reason(session, told)}"
-        return found
+                    text = None
+                case m.FaultIn(page=moved) | m.Prefetch(page=moved) | m.Evict(page=moved) as move if moved == page:
+                    gone = isinstance(move, m.Evict) and move.level is None
+                    text = None if gone else f"{move.kind}: {self._reason(session, move)}"
+        return text
 
     def _moves(self, session: str, position: int) -> list[Row]:
         return moves(self, session, position)

@@ -19,14 +19,14 @@ def about(fact: Any) -> str | None:
     return f"p{page}" if page else None
 
 
-def cause_of(told: Any) -> int | None:
+def cause_of(value: Any) -> int | None:
     """The position that brought it about."""
-    return getattr(told, "reference", None) or getattr(told, "first", None) or getattr(told, "by", None)
+    return getattr(value, "reference", None) or getattr(value, "first", None) or getattr(value, "by", None)
 
 
-def tiers_of(told: Any) -> tuple[int | None, int | None]:
+def tiers_of(value: Any) -> tuple[int | None, int | None]:
     """The tiers of its page before and after."""
-    match told:
+    match value:
         case m.Create():
             return None, 2
         case m.FaultIn(tier=tier):
@@ -38,10 +38,10 @@ def tiers_of(told: Any) -> tuple[int | None, int | None]:
     return None, None
 
 
-def level_of(told: Any) -> int | None:
+def level_of(value: Any) -> int | None:
     """The level of the content it brings."""
     shows = m.Compress | m.FaultIn | m.Prefetch | m.Evict
-    return 0 if isinstance(told, m.Create | m.Update) else told.level if isinstance(told, shows) else None
+    return 0 if isinstance(value, m.Create | m.Update) else value.level if isinstance(value, shows) else None
 
 
 def use_of(asked: Any) -> str:

@@ -14,7 +14,7 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
     """Each change of the prompt, read from the contexts of one call after another."""
     contents = {c.position: c for listed in naive.model.versions(session, position).values() for c in listed}
     here: dict[int, Any] = {}
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for number, call in naive.model.calls(session, position).items():
         now = {shown.page: shown for shown in naive.model.context(session, call.position)}
         gone = [(page, here[page], None) for page in sorted(here.keys() - now.keys())]
@@ -23,7 +23,7 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
             if before and after and (before.content, before.rank) == (after.content, after.rank):
                 continue
             cause, reason = _shown_by(naive, session, page, call.position, left=after is None)
-            found.append(
+            records.append(
                 {
                     "position": call.position,
                     "session": naive.writer(session, call.position),
@@ -40,22 +40,22 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
                 }
             )
         here = now
-    return found
+    return records
 
 
 def _shown_by(naive: Any, session: str, page: int, pack: int, *, left: bool) -> tuple[int | None, str | None]:
     """The last decision about a page's place since the pack before, where the pack shows what it says."""
-    found: tuple[int | None, str | None] = None, None
+    row: tuple[int | None, str | None] = None, None
     for fact in naive.model.seen(session, pack - 1):
         match fact.mutation:
             case m.Pack():
-                found = None, None
-            case m.FaultIn(page=moved) | m.Prefetch(page=moved) | m.Evict(page=moved) as told if moved == page:
-                gone = isinstance(told, m.Evict) and told.level is None
-                reason = naive._reason(session, told)
-                said = told.kind if reason is None else f"{told.kind}: {reason}"
-                found = (fact.position, said) if gone == left else (None, None)
-    return found
+                row = None, None
+            case m.FaultIn(page=moved) | m.Prefetch(page=moved) | m.Evict(page=moved) as move if moved == page:
+                gone = isinstance(move, m.Evict) and move.level is None
+                reason = naive._reason(session, move)
+                kind = move.kind if reason is None else f"{move.kind}: {reason}"
+                row = (fact.position, kind) if gone == left else (None, None)
+    return row
 
 
 def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]
         (call, {shown.page: shown for shown in model.context(session, call[1].position)})
         for call in model.calls(session, position).items()
     ]
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     before: dict[int, Any] = {}
     for at, ((number, call), now) in enumerate(packs):
         for summary in sorted(now.keys() & summaries):
@@ -76,7 +76,7 @@ def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]
             left = sorted({e.target for e in links} & before.keys() - now.keys())
             if left:
                 back = {page for _, later in packs[at + 1 :] for page in left if page in later}
-                found.append(
+                records.append(
                     {
                         "session": naive.writer(session, call.position),
                         "call": number,
@@ -90,4 +90,4 @@ def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]
                     }
                 )
         before = now
-    return found
+    return records

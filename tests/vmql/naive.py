@@ -43,49 +43,49 @@ def holds(expr: s.Expr, row: Row) -> bool | None:
     """Whether a condition holds of a row; None where a null decides."""
     match expr:
         case s.And(parts=parts):
-            told = [holds(part, row) for part in parts]
-            return False if False in told else None if None in told else True
+            other_holds = [holds(part, row) for part in parts]
+            return False if False in other_holds else None if None in other_holds else True
         case s.Or(parts=parts):
-            told = [holds(part, row) for part in parts]
-            return True if True in told else None if None in told else False
+            other_holds = [holds(part, row) for part in parts]
+            return True if True in other_holds else None if None in other_holds else False
         case s.Not(operand=operand):
-            held = holds(operand, row)
-            return None if held is None else not held
+            actual_holds = holds(operand, row)
+            return None if actual_holds is None else not actual_holds
         case s.IsNull(operand=s.Word(path=(name,)), negated=negated):
             return (row[name] is None) != negated
         case s.Compare(op=op, left=s.Word(path=(name,)), right=right):
             return _compared(op, name, row[name], literal(right, name))
         case s.In(operand=s.Word(path=(name,)), items=items, negated=negated):
-            told = [_compared("=", name, row[name], literal(item, name)) for item in items]
-            held = True if True in told else None if None in told else False
-            return None if held is None else held != negated
+            other_holds = [_compared("=", name, row[name], literal(item, name)) for item in items]
+            actual_holds = True if True in other_holds else None if None in other_holds else False
+            return None if actual_holds is None else actual_holds != negated
         case s.Between(operand=s.Word(path=(name,)), low=low, high=high, negated=negated):
             above = _compared(">=", name, row[name], literal(low, name))
             below = _compared("<=", name, row[name], literal(high, name))
-            held = False if False in (above, below) else None if None in (above, below) else True
-            return None if held is None else held != negated
+            actual_holds = False if False in (above, below) else None if None in (above, below) else True
+            return None if actual_holds is None else actual_holds != negated
         case s.Has(item=s.Value(value=item), among=s.Word(path=(name,)), negated=negated):
             return (item in row[name]) != negated
         case s.Word(path=(name,)):
-            held = row[name]
-            return held if held is None else bool(held)
+            actual_holds = row[name]
+            return actual_holds if actual_holds is None else bool(actual_holds)
     raise AssertionError(expr)
 
 
-def _compared(op: str, name: str, one: Any, other: Any) -> bool | None:
-    if one is None or other is None:
+def _compared(op: str, name: str, first: Any, other: Any) -> bool | None:
+    if first is None or other is None:
         return None
     if op == "LIKE":
         pattern = re.escape(str(other)).replace("%", ".*").replace("_", ".")
-        return re.fullmatch(pattern, str(one), re.IGNORECASE | re.DOTALL) is not None
-    one, other = order_key(name, one), order_key(name, other)
+        return re.fullmatch(pattern, str(first), re.IGNORECASE | re.DOTALL) is not None
+    first, other = order_key(name, first), order_key(name, other)
     return {
-        "=": one == other,
-        "!=": one != other,
-        "<": one < other,
-        "<=": one <= other,
-        ">": one > other,
-        ">=": one >= other,
+        "=": first == other,
+        "!=": first != other,
+        "<": first < other,
+        "<=": first <= other,
+        ">": first > other,
+        ">=": first >= other,
     }[op]
 
 
@@ -131,9 +131,9 @@ def answer(rows: Iterable[Row], columns: tuple[s.SelectItem, ...], tail: s.Tail)
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         listed = list(groups.items())
         for at in range(len(by) - 1, -1, -1):
-            listed = _sorted(listed, lambda one, at=at: order_key(by[at], one[0][at]), False)
+            listed = _sorted(listed, lambda row, at=at: order_key(by[at], row[0][at]), False)
         for order in reversed(tail.order):
-            listed = _sorted(listed, lambda one, order=order: _key(order.expr, one, by), order.descending)
+            listed = _sorted(listed, lambda value, order=order: _key(order.expr, value, by), order.descending)
         before = [name for name in by if name not in [getattr(c.expr, "path", ("",))[0] for c in columns]]
         shown = [
             (*(key[by.index(name)] for name in before), *(_value(column.expr, (key, group), by) for column in columns))
@@ -155,17 +155,17 @@ def _key(expr: s.Expr, group: tuple[tuple[Any, ...], list[Row]], by: list[str]) 
 
 def _sorted(listed: list[Any], key: Callable[[Any], Any], descending: bool) -> list[Any]:
     """In order, nulls last whichever way, ties as they were."""
-    known = sorted((one for one in listed if key(one) is not None), key=key, reverse=False)
+    known = sorted((entry for entry in listed if key(entry) is not None), key=key, reverse=False)
     if descending:
-        known = [one for group in reversed(_grouped(known, key)) for one in group]
-    return known + [one for one in listed if key(one) is None]
+        known = [item for group in reversed(_grouped(known, key)) for item in group]
+    return known + [entry for entry in listed if key(entry) is None]
 
 
 def _grouped(listed: list[Any], key: Callable[[Any], Any]) -> list[list[Any]]:
     groups: list[list[Any]] = []
-    for one in listed:
-        if groups and key(groups[-1][0]) == key(one):
-            groups[-1].append(one)
+    for entry in listed:
+        if groups and key(groups[-1][0]) == key(entry):
+            groups[-1].append(entry)
         else:
-            groups.append([one])
+            groups.append([entry])
     return groups

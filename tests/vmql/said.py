@@ -14,23 +14,25 @@ Row = dict[str, Any]
 
 def notes(model: Model, session: str, position: int) -> dict[int, Row]:
     """What was said of each page: numbers as they were told last, tags as they were gained and lost."""
-    found: dict[int, Row] = {}
+    fields: dict[int, Row] = {}
     for fact in model.seen(session, position):
         match fact.mutation:
             case m.Create() as born:
                 labels = json.loads(_cell(model, session, fact.position, born.labels) or "{}")
-                found[fact.position] = {"importance": born.importance, "tags": set(labels.get("tags", []))}
-            case m.Annotate() as told:
-                note = found[told.page]
+                fields[fact.position] = {"importance": born.importance, "tags": set(labels.get("tags", []))}
+            case m.Annotate() as annotation:
+                note = fields[annotation.page]
                 for name in ("importance", "status", "valid_from", "valid_to"):
-                    if getattr(told, name) is not None:
-                        note[name] = getattr(told, name)
-                gained, lost = (_cell(model, session, fact.position, ref) for ref in (told.tags, told.untags))
+                    if getattr(annotation, name) is not None:
+                        note[name] = getattr(annotation, name)
+                gained, lost = (
+                    _cell(model, session, fact.position, ref) for ref in (annotation.tags, annotation.untags)
+                )
                 note["tags"] = (note["tags"] | set(json.loads(gained or "[]"))) - set(json.loads(lost or "[]"))
-            case m.Tag(page=page, tag=ref, held=held):
+            case m.Tag(page=page, tag=ref, held=tagged):
                 tag = (_cell(model, session, fact.position, ref) or b"").decode()
-                found[page]["tags"] = found[page]["tags"] | {tag} if held else found[page]["tags"] - {tag}
-    return found
+                fields[page]["tags"] = fields[page]["tags"] | {tag} if tagged else fields[page]["tags"] - {tag}
+    return fields
 
 
 def tag_rows(model: Model, session: str, position: int) -> list[Row]:
@@ -45,12 +47,12 @@ def tag_rows(model: Model, session: str, position: int) -> list[Row]:
     on = {page: {tag for tag in tags if not tag.startswith("topic:")} for page, tags in on.items()}
     names = {tag for tags in on.values() for tag in tags} | aliases.keys() | {*aliases.values()} | deep.keys()
     last = max(model.last(session, position)[1], 1)
-    found = []
+    records = []
     for name in sorted(names):
         meant = {name} | {alias for alias, end in aliases.items() if end == name}
         pages = {page for page, tags in on.items() if tags & meant}
         when = {turns[page] for page in pages}
-        found.append(
+        records.append(
             {
                 "tag": name,
                 "session": session,
@@ -65,7 +67,7 @@ def tag_rows(model: Model, session: str, position: int) -> list[Row]:
                 "depth": deep.get(name, "summary"),
             }
         )
-    return found
+    return records
 
 
 def _cell(model: Model, session: str, position: int, ref: Any) -> bytes | None:

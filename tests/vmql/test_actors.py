@@ -15,11 +15,11 @@ ASKED = {"id": "c1", "type": "function", "function": {"name": "read", "arguments
 
 def answer(text: str | None, calls: list[Any] | None = None) -> dict[str, Any]:
     """A provider's response."""
-    told = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
-    return {"choices": [{"message": told, "finish_reason": "stop"}], "model": "m-1"}
+    fields = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+    return {"choices": [{"message": fields, "finish_reason": "stop"}], "model": "m-1"}
 
 
-def told(store: vmstore.Store, session: str, condition: str = "") -> list[tuple[str, str | None, str | None]]:
+def actors_of(store: vmstore.Store, session: str, condition: str = "") -> list[tuple[str, str | None, str | None]]:
     """The kinds of a session's mutations, with who did each."""
     rows = store.query(f"MUTATIONS kind, actor, actor_id {condition}", session=session).to_dicts()
     return [(row["kind"], row["actor"], row["actor_id"]) for row in rows]
@@ -36,8 +36,8 @@ def test_a_live_session_says_who_did_what(tmp_path: Path) -> None:
         session.pack()
         session.fork("other").user("Or not?")
     with vmstore.open(tmp_path / "s", "r") as store:
-        found = set(told(store, "s"))
-        assert found >= {
+        rows = set(actors_of(store, "s"))
+        assert rows >= {
             ("turn", "user", "ann"),
             ("create", "user", "ann"),
             ("create", "system", "claims@3"),
@@ -47,8 +47,8 @@ def test_a_live_session_says_who_did_what(tmp_path: Path) -> None:
             ("evict", "system", "lru@1"),
             ("settings", "system", None),
         }
-        assert all(actor in ("user", "model", "tool", "system") for _, actor, _ in found)
-        assert told(store, "other")[-1][0] != "open" and ("create", "user", "ann") in told(store, "other")
+        assert all(actor in ("user", "model", "tool", "system") for _, actor, _ in rows)
+        assert actors_of(store, "other")[-1][0] != "open" and ("create", "user", "ann") in actors_of(store, "other")
         pages = store.query(
             "MUTATIONS page WHERE actor = 'tool' AND actor_id = 'read' AND kind = create", session="s"
         ).to_dicts()
@@ -64,14 +64,16 @@ def test_what_was_erased_names_nobody() -> None:
             {"role": "tool", "tool_call_id": "c1", "content": "A text."},
         ]
         store.record("s", {"model": "m-1", "messages": messages}, answer("Done."))
-        assert ("create", "tool", "read") in told(store, "s")
+        assert ("create", "tool", "read") in actors_of(store, "s")
         (call,) = (page.page for page in store.session("s").pages(role="assistant") if page.modality == "structured")
         vmstore.erase(store, page=call, in_session="s", reason="mistake")
-        assert ("create", "tool", None) in told(store, "s") and ("create", "tool", "read") not in told(store, "s")
+        assert ("create", "tool", None) in actors_of(store, "s") and ("create", "tool", "read") not in actors_of(
+            store, "s"
+        )
 
 
 def test_every_kind_has_an_actor() -> None:
     """Of each kind that is written somebody did it, of one that this version does not know nobody knows who."""
-    found = {type(one): actor_of(one) for form in kinds().values() for one in decode(bytes.fromhex(form))}
-    assert len(found) > 25 and set(found.values()) <= {"user", "model", "tool", "system"}
+    actors = {type(item): actor_of(item) for form in kinds().values() for item in decode(bytes.fromhex(form))}
+    assert len(actors) > 25 and set(actors.values()) <= {"user", "model", "tool", "system"}
     assert actor_of(Unknown(999, b"")) is None

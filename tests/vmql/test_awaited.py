@@ -21,24 +21,24 @@ def test_an_awaited_query_is_the_same_answer() -> None:
     async def asked() -> list[Any]:
         async with aio.memory_store() as store:
             await store.import_file(SHIPPED)
-            found = []
+            actual_rows = []
             for text in TEXTS:
                 result = await store.query(text)
                 rows = [row async for row in result]
-                found.append((rows, result.columns, result.basis, result.kind, result.next))
+                actual_rows.append((rows, result.columns, result.basis, result.kind, result.next))
             dicts = await (await store.query(TEXTS[1])).to_dicts()
-            told = await (await store.query(TEXTS[3])).to_json()
-            return [found, dicts, told["rows"]]
+            other_text = await (await store.query(TEXTS[3])).to_json()
+            return [actual_rows, dicts, other_text["rows"]]
 
-    found, dicts, told = asyncio.run(asked())
+    statement, dicts, number = asyncio.run(asked())
     with vmstore.memory_store() as store:
         store.import_file(SHIPPED)
-        for text, answer in zip(TEXTS, found, strict=True):
+        for text, answer in zip(TEXTS, statement, strict=True):
             result = store.query(text)
             rows = list(result)
             assert answer == (rows, result.columns, result.basis, result.kind, result.next), text
         assert dicts == store.query(TEXTS[1]).to_dicts()
-        assert told[0]["session"] == "planning-220"
+        assert number[0]["session"] == "planning-220"
 
 
 def test_a_task_stops_what_another_takes() -> None:
@@ -56,4 +56,4 @@ def test_a_task_stops_what_another_takes() -> None:
                         await (store.admin.interrupt() if interrupt else result.cancel())
             return caught.value.code
 
-    assert [asyncio.run(stopped(one)) for one in (True, False)] == ["cancelled"] * 2
+    assert [asyncio.run(stopped(case)) for case in (True, False)] == ["cancelled"] * 2

@@ -14,11 +14,11 @@ def test_calls_that_a_page_was_away_are_counted() -> None:
         for messages in ([first], [first, second], [second], [second], [first, second], [first, second]):
             store.record("s", {"model": f"m{len(messages)}", "messages": messages}, None)
         (page,) = (row[0] for row in store.query("PAGES page WHERE text = 'The first.'"))
-        told = [
+        results = [
             list(store.query(f"{relation} page, away_calls WHERE away_calls IS NOT NULL"))
             for relation in ("MOVES", "FAULTS", "RESIDENCIES")
         ]
-        assert told == [[(page, 2)]] * 3
+        assert results == [[(page, 2)]] * 3
         assert list(store.query("MOVES away_calls AS OF CALL 4 WHERE away_calls IS NOT NULL")) == []
         rows = list(store.query("CALLS call, tokens - tokens_before, model_before"))
         tokens = [row[0] for row in store.query("CALLS tokens")]
@@ -32,8 +32,8 @@ def test_a_fact_has_the_value_before() -> None:
         live = store.live_session("s", l0_tokens_max=4_000)
         for home in ("Nara", "Kyoto", "Kyoto", "Uji"):
             live.memory.facts.state("user", "lives in", home, attribute="home", one=True)
-        told = dict(store.query("FACTS what, was ALL WHERE was IS NOT NULL"))
-        assert told == {"Kyoto": "Nara", "Uji": "Kyoto"}
+        fields = dict(store.query("FACTS what, was ALL WHERE was IS NOT NULL"))
+        assert fields == {"Kyoto": "Nara", "Uji": "Kyoto"}
 
 
 def test_derivation_is_the_longest_way_down() -> None:
@@ -44,7 +44,7 @@ def test_derivation_is_the_longest_way_down() -> None:
         (base,) = (row[0] for row in store.query("PAGES page WHERE text = 'One.'"))
         middle = live.memory.facts.state("user", "has", "a cat", sources=[base])
         top = live.memory.facts.state("user", "feeds", "a cat", sources=[base, middle])
-        told = {page: row for page, *row in store.query("PAGES page, derivation, uses")}
-        assert [told[page] for page in (base, middle, top)] == [[0, 2], [1, 1], [2, 0]]
+        rows = {page: row for page, *row in store.query("PAGES page, derivation, uses")}
+        assert [rows[page] for page in (base, middle, top)] == [[0, 2], [1, 1], [2, 0]]
         ends = "LINKS source_type, source_tool, target_role WHERE kind = derives AND source = $top"
         assert list(store.query(ends, params={"top": top})) == [("claim", None, "user"), ("claim", None, "assistant")]

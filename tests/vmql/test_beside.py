@@ -37,15 +37,15 @@ def beside(store: vmstore.Store, tail: s.Tail, naive: Naive, rows: list[Row], co
     pages = store.query(show(s.RelationQuery(name="PAGES", columns=names, tail=bare(tail))))
     known = {(session, page): value for session, page, value in pages}
     single = isinstance(tail.scope, s.InSession) and "%" not in str(tail.scope.name)
-    found = []
+    records = []
     for row in rows:
         page = row[column]
         writer = None
         if page is not None:
             owners = [session for session, name in known if name == page]
             writer = (owners or [None])[0] if single else naive.writer(row["session"], int(page[1:]))
-        found.append({**row, f"{column}.{of}": known.get((writer, page))})
-    return found
+        records.append({**row, f"{column}.{of}": known.get((writer, page))})
+    return records
 
 
 @given(STORIES, st.data())
@@ -70,10 +70,10 @@ def test_a_column_of_a_named_page_is_that_of_the_page(story: list[Deed], data: s
         x = s.Word(path=("x",))
         shown = columns if grouped else (columns[0], s.SelectItem(expr=x))
         wanted = answer(flat, shown, s.Tail(by=(x,) * grouped))
-        got = list(store.query(text))
+        results = list(store.query(text))
         if grouped:  # groups of words come in the order of their numbers, here of their letters
-            got, wanted = sorted(got, key=repr), sorted(wanted, key=repr)
-        assert same(got, wanted), (text, got, wanted)
+            results, wanted = sorted(results, key=repr), sorted(wanted, key=repr)
+        assert same(results, wanted), (text, results, wanted)
 
 
 # ---- from a page to another

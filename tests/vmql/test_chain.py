@@ -23,9 +23,9 @@ def test_verify_reads_the_chain_of_one_session(tmp_path: Path) -> None:
     log.close()
     with vmstore.open(path) as made:
         for name, kinds in (("trip", ["cell"]), ("trip-b", ["cell"]), ("other", [])):
-            found = made.query(f"VERIFY SESSION '{name}'")
-            assert [row["kind"] for row in found.to_dicts()] == kinds, name
-            assert found.basis["ok"] is not bool(kinds)
+            result = made.query(f"VERIFY SESSION '{name}'")
+            assert [row["kind"] for row in result.to_dicts()] == kinds, name
+            assert result.basis["ok"] is not bool(kinds)
 
 
 def test_a_changed_commit_and_a_lost_cell_are_named(tmp_path: Path) -> None:
@@ -39,10 +39,10 @@ def test_a_changed_commit_and_a_lost_cell_are_named(tmp_path: Path) -> None:
     log.execute("DELETE FROM frames WHERE first = (SELECT max(first) FROM frames)")
     log.close()
     with vmstore.open(path) as made:
-        found = made.query("VERIFY SESSION trip").to_dicts()
-        assert {row["kind"] for row in found} == {"hash", "cell"}
-        assert {row["where"] for row in found if row["kind"] == "hash"} == {"commit 1"}
-        assert {row["what"] for row in found if row["kind"] == "cell"} == {"it is missing"}
+        rows = made.query("VERIFY SESSION trip").to_dicts()
+        assert {row["kind"] for row in rows} == {"hash", "cell"}
+        assert {row["where"] for row in rows if row["kind"] == "hash"} == {"commit 1"}
+        assert {row["what"] for row in rows if row["kind"] == "cell"} == {"it is missing"}
 
 
 @pytest.mark.parametrize("damage", ["count = 5000000000000", "count = -7", "request = -5000000000", "at = 1 << 62"])
@@ -57,5 +57,5 @@ def test_a_number_no_commit_can_have_is_named(tmp_path: Path, damage: str) -> No
     log.close()
     with vmstore.open(path) as made:
         for text in ("VERIFY SESSION trip", "VERIFY"):
-            found = {(row["kind"], row["where"]) for row in made.query(text).to_dicts()}
-            assert ("hash", "commit 1") in found, text
+            rows = {(row["kind"], row["where"]) for row in made.query(text).to_dicts()}
+            assert ("hash", "commit 1") in rows, text

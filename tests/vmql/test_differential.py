@@ -89,19 +89,19 @@ def scoped(
     elif data.draw(st.booleans(), "past"):
         position = data.draw(st.integers(1, position), "position")
         as_of = nodes.MomentNode(unit="position", value=nodes.Value(value=position))
-    told = msgspec.structs.replace(tail, scope=nodes.InSession(name=nodes.Value(value=name)), as_of=as_of)
+    value = msgspec.structs.replace(tail, scope=nodes.InSession(name=nodes.Value(value=name)), as_of=as_of)
     rows = naive.rows(relation, name, position)
     if as_of is None and relation not in WHOLE and data.draw(st.booleans(), "since"):
         since = data.draw(st.integers(1, position), "since position")
         until = data.draw(st.integers(since, position), "until position")
-        told = msgspec.structs.replace(
-            told,
+        value = msgspec.structs.replace(
+            value,
             since=nodes.MomentNode(unit="position", value=nodes.Value(value=since)),
             until=nodes.MomentNode(unit="position", value=nodes.Value(value=until)),
         )
         key = "from_position" if relation == "RESIDENCIES" else "position"
         rows = [row for row in rows if since < row[key] <= until]
-    return told, rows
+    return value, rows
 
 
 def context(
@@ -116,21 +116,21 @@ def context(
     call = data.draw(st.sampled_from(sorted(calls)), "call")
     scope = nodes.InSession(name=nodes.Value(value=name))
     at = nodes.MomentNode(unit="call", value=nodes.Value(value=call))
-    told = msgspec.structs.replace(tail, scope=scope)
-    return nodes.ContextAt(moment=at, columns=columns, tail=told), naive.rows("CONTEXT", name, calls[call].position)
+    value = msgspec.structs.replace(tail, scope=scope)
+    return nodes.ContextAt(moment=at, columns=columns, tail=value), naive.rows("CONTEXT", name, calls[call].position)
 
 
-def same(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
+def same(value: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
     """Whether two answers are equal, floats to the last bits."""
-    return len(one) == len(other) and all(
-        len(a) == len(b) and all(map(_alike, a, b)) for a, b in zip(one, other, strict=True)
+    return len(value) == len(other) and all(
+        len(a) == len(b) and all(map(_alike, a, b)) for a, b in zip(value, other, strict=True)
     )
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(one == other)
+def _alike(value: Any, other: Any) -> bool:
+    if isinstance(value, float) and isinstance(other, int | float):
+        return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(value == other)
 
 
 def disagreement(
@@ -139,16 +139,16 @@ def disagreement(
     """A statement that the store answers otherwise than the model, told with both answers."""
     relation, columns, tail = data.draw(asked(relations), "asked")
     if relation == "CONTEXT":
-        found = context(data, model, naive, columns, tail)
-        if found is None:
+        row = context(data, model, naive, columns, tail)
+        if row is None:
             return None
-        statement, rows = found
+        statement, rows = row
     else:
         tail, rows = scoped(data, model, naive, relation, tail)
         statement = nodes.RelationQuery(name=relation, columns=columns, tail=tail)
     text = show(statement)
-    got, wanted = list(store.query(text)), answer(rows, columns, tail)
-    return None if same(got, wanted) else f"{text}\n  got    {got}\n  wanted {wanted}"
+    results, wanted = list(store.query(text)), answer(rows, columns, tail)
+    return None if same(results, wanted) else f"{text}\n  got    {results}\n  wanted {wanted}"
 
 
 @given(STORIES, st.data())
@@ -158,7 +158,7 @@ def test_every_answer_is_the_naive_one(story: list[Deed], data: st.DataObject) -
     model = model_of(store)
     naive = Naive(model)
     for _ in range(ASKED):
-        assert (found := disagreement(store, model, naive, data)) is None, found
+        assert (actual_disagreement := disagreement(store, model, naive, data)) is None, actual_disagreement
 
 
 def nulls_first(key: plan.SortKey) -> str:
@@ -211,10 +211,10 @@ def test_a_level_outside_the_prompt_is_asked_for(monkeypatch: pytest.MonkeyPatch
 def test_a_planted_fault_is_caught(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """A planner that is wrong in one place is found out by statements drawn at random."""
 
-    told = stories("say", "pin", "pin", "end") if "pin" in fault else stories(*DEEDS)
+    strategy = stories("say", "pin", "pin", "end") if "pin" in fault else stories(*DEEDS)
 
     @settings(max_examples=500, phases=[Phase.generate], deadline=None, report_multiple_bugs=False)
-    @given(told, st.data())
+    @given(strategy, st.data())
     def hunted(story: list[Deed], data: st.DataObject) -> None:
         store = written(story)
         model = model_of(store)

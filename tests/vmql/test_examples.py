@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = CHECKOUT / "grammar" / "examples"
 VALID = [line.partition("  # ") for line in (EXAMPLES / "valid.vmql").read_text().splitlines()]
 INVALID = [line.partition("  # ") for line in (EXAMPLES / "invalid.vmql").read_text().splitlines()]
-CODES = {said.partition(":")[0] for _, _, said in INVALID}
+CODES = {text.partition(":")[0] for _, _, text in INVALID}
 # The ten commonest mistakes, and what each is told to write.
 MEANT = {
     "SELECT * FROM pages": "PAGES",
@@ -38,13 +38,13 @@ def test_a_valid_example_is_read(text: str, _: str, meaning: str) -> None:
     assert show(parse(text)) == (meaning or text)
 
 
-@pytest.mark.parametrize(("text", "_", "said"), INVALID, ids=[text for text, _, _ in INVALID])
-def test_an_invalid_example_is_refused(text: str, _: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "_", "other_text"), INVALID, ids=[text for text, _, _ in INVALID])
+def test_an_invalid_example_is_refused(text: str, _: str, other_text: str) -> None:
     """An invalid example is refused with the code and the words beside it, at a place within it."""
     with pytest.raises(QueryError) as refused:
         parse(text)
     error = refused.value
-    assert f"{error.code}: {error}" == said
+    assert f"{error.code}: {error}" == other_text
     assert error.text == text and 0 <= error.span.start <= error.span.end <= len(text)
     assert error.pointed().startswith(f"line 1: {text[:60]}")
 
@@ -67,8 +67,8 @@ def test_a_reserved_word_as_a_name_is_told_so() -> None:
 
 def test_every_advice_is_vmql() -> None:
     """Whatever a refusal says to write parses."""
-    for text, _, said in INVALID:
-        for written in re.findall(r"write (?:for example )?([A-Z]+ .*|PAGES)$", said):
+    for text, _, expected in INVALID:
+        for written in re.findall(r"write (?:for example )?([A-Z]+ .*|PAGES)$", expected):
             if not written.startswith(("IS ", "IN ")):
                 assert isinstance(parse(written), Statement), (text, written)
 
@@ -77,5 +77,5 @@ def test_the_reference_has_every_code() -> None:
     """Every code of the examples stands in the first table of codes, and no other but those of limits."""
     page = (CHECKOUT / "specs" / "vmql.md").read_text()
     table = page[page.index("| code | when |") :].partition("\n\n")[0]
-    told = set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
-    assert told - CODES == {"not-text", "too-large", "too-long", "too-deep", "empty"} and told >= CODES
+    matches = set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    assert matches - CODES == {"not-text", "too-large", "too-long", "too-deep", "empty"} and matches >= CODES

@@ -25,7 +25,7 @@ DAY = 86_400_000_000
 STANDS = (Standing.ACTIVE, Standing.ACTIVE, Standing.ACTIVE, Standing.PLANNED, Standing.COMPLETED)
 
 
-class Told(NamedTuple):
+class StatedRow(NamedTuple):
     """A fact as it is told: of whom, which value, since and until which day, how it stands, whether of an address."""
 
     subject: str
@@ -38,7 +38,8 @@ class Told(NamedTuple):
 
 
 TOLD = st.builds(
-    Told, st.sampled_from(["ann", "Ann", "bob"]), st.sampled_from(["a", "b", "B", "c"]), st.none() | st.integers(1, 9),
+    StatedRow, st.sampled_from(["ann", "Ann", "bob"]), st.sampled_from(["a", "b", "B", "c"]),
+    st.none() | st.integers(1, 9),
     st.none() | st.integers(0, 4), st.sampled_from(STANDS), st.booleans(), st.sampled_from([False, False, False, True]),
 )  # fmt: skip
 
@@ -47,7 +48,7 @@ class Naive(NamedTuple):
     """A fact as a naive reading has it."""
 
     page: str
-    told: Told
+    told: StatedRow
     since: int
     until: int | None
     at: int
@@ -60,7 +61,7 @@ class Naive(NamedTuple):
 
 def ends(fact: Naive, facts: list[Naive]) -> tuple[int | None, str | None]:
     """When a fact ends and what replaced it: the first later value at its address that is another."""
-    found, by = fact.until, None
+    since, by = fact.until, None
     if fact.values:
         plan = Standing.PLANNED
         address = fact.told.subject.lower(), fact.told.status == plan
@@ -69,8 +70,8 @@ def ends(fact: Naive, facts: list[Naive]) -> tuple[int | None, str | None]:
         later = [f for f in line[line.index(fact) + 1 :] if f.told.what.lower() != fact.told.what.lower()]
         if later:
             by = later[0].page
-            found = later[0].since if found is None else min(found, later[0].since)
-    return found, by
+            since = later[0].since if since is None else min(since, later[0].since)
+    return since, by
 
 
 def holds(fact: Naive, facts: list[Naive], when: int) -> bool:
@@ -81,11 +82,11 @@ def holds(fact: Naive, facts: list[Naive], when: int) -> bool:
     return not fact.told.retracted and begun and going
 
 
-def written(store: Store, told: list[Told]) -> list[Naive]:
+def written(store: Store, value: list[StatedRow]) -> list[Naive]:
     """Writes facts, and how a naive reading has them."""
     session = store.session("s", create=True)
-    found = []
-    for number, each in enumerate(told):
+    naives = []
+    for number, each in enumerate(value):
         at = (number + 2) * DAY
         begins = None if each.begins is None else each.begins * DAY
         until = None if each.lasts is None else ((each.begins or 0) + each.lasts) * DAY
@@ -98,16 +99,16 @@ def written(store: Store, told: list[Told]) -> list[Naive]:
         if each.retracted:
             session.annotate(page, status="superseded", at_us=at)
         since = begins if begins is not None else at if until is None else min(at, until)
-        found.append(Naive(page, each, since, until, at))
-    return found
+        naives.append(Naive(page, each, since, until, at))
+    return naives
 
 
 @settings(max_examples=lanes.tries(40))
 @given(st.lists(TOLD, max_size=8), st.integers(0, 14))
-def test_facts_are_what_a_naive_reading_finds(told: list[Told], day: int) -> None:
+def test_facts_are_what_a_naive_reading_finds(stated: list[StatedRow], day: int) -> None:
     """What is known at a time, when it ends and what replaced it are what reading the facts one by one gives."""
     store = memory_store(clock=ManualClock(20 * DAY, 1), ids=SeededIds(1))
-    facts = written(store, told)
+    facts = written(store, stated)
     every: list[Any] = list(store.query("FACTS page, valid_to, superseded_by ALL ORDER BY position", session="s"))
     naive = [(f.page, *ends(f, facts)) for f in facts]
     assert every == [(page, None if until is None else iso(until), by) for page, until, by in naive]
@@ -121,7 +122,7 @@ def test_facts_are_what_a_naive_reading_finds(told: list[Told], day: int) -> Non
 def test_the_time_that_was_asked_about_is_told() -> None:
     """An answer names the time it holds for, by itself that of the moment asked: given back, it repeats the answer."""
     store = memory_store(clock=ManualClock(DAY, 1), ids=SeededIds(1))
-    written(store, [Told("ann", "a", None, None, Standing.ACTIVE, True, False)] * 2)
+    written(store, [StatedRow("ann", "a", None, None, Standing.ACTIVE, True, False)] * 2)
     past = store.query("FACTS page AS OF POSITION 3", session="s")
     assert past.basis["valid_at"] == iso(2 * DAY)
     now = store.query("FACTS page", session="s").basis
@@ -165,6 +166,6 @@ def test_what_cannot_be_asked_of_facts_is_refused(text: str, code: str) -> None:
 def test_facts_are_explained() -> None:
     """EXPLAIN tells how facts are found, with their time."""
     store = memory_store(clock=ManualClock(20 * DAY, 1), ids=SeededIds(1))
-    written(store, [Told("ann", "a", 1, None, Standing.ACTIVE, True, False)])
+    written(store, [StatedRow("ann", "a", 1, None, Standing.ACTIVE, True, False)])
     rows = list(store.query("EXPLAIN ANALYZE FACTS page VALID AT '1970-01-05'", session="s"))
     assert (rows[0][2], rows[0][4]) == ("FACTS page VALID AT '1970-01-05'", 1)

@@ -22,10 +22,10 @@ DAY_US = 86_400_000_000
 def store() -> Store:
     """A session of messages in several scripts, a day and five hours apart."""
     made = vmstore.memory_store()
-    said: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for at, text in enumerate(TEXTS):
-        said = [*said, {"role": "user" if at % 2 == 0 else "assistant", "content": text}]
-        made.record("trip", {"messages": said}, None, at_us=START_US + at * (DAY_US + 5 * 3_600_000_000) + at)
+        records = [*records, {"role": "user" if at % 2 == 0 else "assistant", "content": text}]
+        made.record("trip", {"messages": records}, None, at_us=START_US + at * (DAY_US + 5 * 3_600_000_000) + at)
     return made
 
 
@@ -57,8 +57,8 @@ def test_a_function_gives_what_python_makes_of_the_value(store: Store, function:
     column, made = ROWS[function]
     rows = list(store.query(f"PAGES {column} AS plain, {function} AS made"))
     assert len(rows) >= len(TEXTS) - 1
-    for plain, found in rows:
-        assert found == (made(plain) if plain is not None or "coalesce" in function else None), function
+    for plain, item in rows:
+        assert item == (made(plain) if plain is not None or "coalesce" in function else None), function
 
 
 def test_functions_choose_order_and_sum_rows(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_functions_choose_order_and_sum_rows(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "code", "told"),
+    ("statement", "code", "text"),
     [
         ("PAGES lenght(text)", "unknown-function", "did you mean length(…)?"),
         ("PAGES length(tokens)", "wrong-type", "length takes a text or a list, and tokens is an integer"),
@@ -93,9 +93,9 @@ def test_functions_choose_order_and_sum_rows(store: Store) -> None:
         ("PAGES page WHERE round(sum(tokens)) > 1", "not-a-value", "WHERE chooses rows before they are summed"),
     ],
 )
-def test_a_wrong_use_is_refused_with_what_is_right(store: Store, statement: str, code: str, told: str) -> None:
+def test_a_wrong_use_is_refused_with_what_is_right(store: Store, statement: str, code: str, text: str) -> None:
     """What a function cannot take is refused by name, before any row is read or as the pattern is."""
     with pytest.raises(vmstore.QueryError) as refused:
         list(store.query(statement))
     assert refused.value.code == code
-    assert told in str(refused.value)
+    assert text in str(refused.value)

@@ -42,8 +42,8 @@ def reference() -> Lark:
 @functools.cache
 def rules() -> list[tuple[str, int, str, list[int]]]:
     """The rules as the tables have them."""
-    found: list[tuple[str, int, str, list[int]]] = grammar.tables(TEXT)["rules"]
-    return found
+    rows: list[tuple[str, int, str, list[int]]] = grammar.tables(TEXT)["rules"]
+    return rows
 
 
 def read_by_lark(text: str) -> Any:
@@ -142,7 +142,7 @@ def test_lark_reads_the_examples_alike(text: str) -> None:
     assert read_by_lark(text) == parse(text)
 
 
-@pytest.mark.parametrize("text", [text for text, _, said in INVALID if not said.startswith(MADE)])
+@pytest.mark.parametrize("text", [text for text, _, other_text in INVALID if not other_text.startswith(MADE)])
 def test_lark_refuses_the_examples_alike(text: str) -> None:
     """Lark refuses every invalid example too."""
     with pytest.raises(LarkError):

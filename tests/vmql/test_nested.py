@@ -24,18 +24,18 @@ HOUR_US = 3_600_000_000
 def store() -> Store:
     """Six calls of a session by two models, each an hour after the other, and a fork that goes on."""
     made = vmstore.memory_store()
-    said: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for at in range(6):
-        said = [*said, {"role": "user", "content": "Where is Kyoto? " * (at + 1)}]
+        records = [*records, {"role": "user", "content": "Where is Kyoto? " * (at + 1)}]
         reply = {"role": "assistant", "content": "In Japan. " * (at + 1)}
         usage = {"prompt_tokens": 100 * at * at + 7, "completion_tokens": 10 + at}
         made.record(
             "trip",
-            {"model": f"m{at % 2}", "messages": said if at != 4 else said[2:]},
+            {"model": f"m{at % 2}", "messages": records if at != 4 else records[2:]},
             {"choices": [{"message": reply}], "usage": usage},
             at_us=1_700_000_000_000_000 + at * HOUR_US,
         )
-        said = [*said, reply]
+        records = [*records, reply]
     fork = made.session("trip").fork("trip-b", call=3)
     fork.record({"model": "m2", "messages": [{"role": "user", "content": "And Nara?"}]}, None)
     return made
@@ -70,10 +70,10 @@ def computed(expr: s.Expr, row: dict[str, Any]) -> Any:
         case s.Word(path=(name,)):
             return row[name]
         case s.Arithmetic(op=op, left=left, right=right):
-            one, other = computed(left, row), computed(right, row)
-            if one is None or other is None or (op == "/" and other == 0):
+            first, other = computed(left, row), computed(right, row)
+            if first is None or other is None or (op == "/" and other == 0):
                 return None
-            return SIGNS[op](one, other)
+            return SIGNS[op](first, other)
     raise AssertionError(expr)
 
 
@@ -92,13 +92,13 @@ def test_operations_are_those_of_numbers(store: Store, expr: s.Expr, bound: int)
     wanted = [computed(expr, row) for row in plain]
     text = show(expr)
     assert [row[0] for row in rows(store, f"PAGES {text}")] == pytest.approx(wanted)
-    held = rows(store, f"PAGES position WHERE {text} > $bound", bound=bound)
+    actual_rows = rows(store, f"PAGES position WHERE {text} > $bound", bound=bound)
     near = [value is not None and abs(value - bound) < 1e-6 for value in wanted]
     if not any(near):
         more = [
             row["position"] for row, value in zip(plain, wanted, strict=True) if value is not None and value > bound
         ]
-        assert [row[0] for row in held] == more
+        assert [row[0] for row in actual_rows] == more
     ordered = [row[0] for row in rows(store, f"PAGES {text} AS n ORDER BY n")]
     assert ordered[: len(wanted) - wanted.count(None)] == pytest.approx(sorted(v for v in wanted if v is not None))
     known = [value for value in wanted if value is not None]
@@ -126,8 +126,8 @@ def test_having_chooses_groups_by_their_sums_and_names(store: Store) -> None:
         wanted = [(role, sum(tokens)) for role, tokens in sorted(sums.items()) if sum(tokens) > bound]
         assert rows(store, "PAGES sum(tokens) AS t BY role HAVING t > $bound", bound=bound) == wanted
         assert rows(store, "PAGES sum(tokens) AS t BY role HAVING sum(tokens) > $bound", bound=bound) == wanted
-        one = rows(store, "PAGES sum(tokens) AS t BY role HAVING t > $bound ORDER BY t DESC LIMIT 1", bound=bound)
-        assert one == sorted(wanted, key=lambda row: -row[1])[:1]
+        each_rows = rows(store, "PAGES sum(tokens) AS t BY role HAVING t > $bound ORDER BY t DESC LIMIT 1", bound=bound)
+        assert each_rows == sorted(wanted, key=lambda row: -row[1])[:1]
     mean = {role: sum(tokens) / len(tokens) for role, tokens in sums.items()}
     assert dict(rows(store, "PAGES sum(tokens) / count(*) BY role")) == pytest.approx(mean)
     assert rows(store, "PAGES count(*) HAVING count(*) > 99") == []
@@ -183,8 +183,8 @@ def test_a_statement_is_a_value(store: Store) -> None:
 
 def test_statements_within_search_and_stand_in_made_relations(store: Store) -> None:
     """Searches stand within, and statements within stand where rows are made: MUTATIONS, CONTEXT, HISTORY, SEARCH."""
-    found = {page for (page,) in rows(store, "SEARCH 'kyoto' page LIMIT 3")}
-    assert {page for (page,) in rows(store, "PAGES page WHERE page IN (SEARCH 'kyoto' page LIMIT 3)")} == found != set()
+    pages = {page for (page,) in rows(store, "SEARCH 'kyoto' page LIMIT 3")}
+    assert {page for (page,) in rows(store, "PAGES page WHERE page IN (SEARCH 'kyoto' page LIMIT 3)")} == pages != set()
     large = {page for (page,) in rows(store, "PAGES page WHERE tokens > 12")}
     changes = rows(store, "MUTATIONS page WHERE kind = create AND page IN (PAGES page WHERE tokens > 12)")
     assert {page for (page,) in changes} == large

@@ -110,11 +110,16 @@ def test_any_column_meets_any_value(store: Store, relation: str, data: st.DataOb
 
 @given(asked(), queries.moments(), queries.moments(), ANYTHING, st.booleans())
 def test_any_moment_bounds_any_relation(
-    store: Store, told: tuple[str, Any, s.Tail], one: s.MomentNode, other: s.MomentNode, value: Any, across: bool
+    store: Store,
+    statement: tuple[str, Any, s.Tail],
+    moment: s.MomentNode,
+    other: s.MomentNode,
+    value: Any,
+    across: bool,
 ) -> None:
     """A relation bounded by any moments, of one session or of all, ends in rows or in an error of ours."""
-    relation, columns, tail = told
+    relation, columns, tail = statement
     scope = s.AcrossSessions() if across else s.InSession(name=s.Value(value="try-b"))
-    for bounds in ({"as_of": one}, {"since": one}, {"since": one, "until": other, "between": True}):
+    for bounds in ({"as_of": moment}, {"since": moment}, {"since": moment, "until": other, "between": True}):
         tail = msgspec.structs.replace(tail, scope=scope, **bounds)  # type: ignore[arg-type]
         answered(store, s.RelationQuery(name=relation, columns=columns, tail=tail), value)

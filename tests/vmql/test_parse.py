@@ -31,13 +31,13 @@ def refusal(text: Any) -> QueryError:
 def test_a_script_is_read_statement_by_statement() -> None:
     """Statements are divided by semicolons outside of quotes and comments, and each says where it stands."""
     text = "PAGES WHERE text = 'a;b' -- not; here\n LIMIT 5 ; CONTEXT ;\nSESSIONS -- the end\n"
-    found = list(statements(text))
-    assert [show(statement) for statement, _ in found] == [
+    actual_statements = list(statements(text))
+    assert [show(statement) for statement, _ in actual_statements] == [
         "PAGES WHERE text = 'a;b' LIMIT 5",
         "CONTEXT",
         "SESSIONS",
     ]
-    assert [text[span.start : span.end] for _, span in found] == [text[:46], "CONTEXT", "SESSIONS"]
+    assert [text[span.start : span.end] for _, span in actual_statements] == [text[:46], "CONTEXT", "SESSIONS"]
 
 
 def test_what_stands_before_a_mistake_is_given_first() -> None:
@@ -97,8 +97,8 @@ def test_a_span_holds_what_its_node_says(statement: s.Statement) -> None:
 def test_a_span_is_found_in_a_loose_text() -> None:
     """Spans count the characters of the text as it was given, comments and all."""
     text = "pages -- é😀\n where   tokens>1 and ( Type = 'a' ) ;"
-    found = parse(text).tail.where  # type: ignore[union-attr]
-    assert [text[part.span.start : part.span.end] for part in found.parts] == ["tokens>1", "Type = 'a'"]
+    actual = parse(text).tail.where  # type: ignore[union-attr]
+    assert [text[part.span.start : part.span.end] for part in actual.parts] == ["tokens>1", "Type = 'a'"]
 
 
 # ---- limits

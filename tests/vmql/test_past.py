@@ -26,19 +26,19 @@ def talk(*texts: str) -> dict[str, Any]:
 def store() -> Store:
     """A trip whose first page changes twice and whose last is left out for a while, and a fork of it that goes on."""
     made = vmstore.memory_store()
-    first, said, then = "Where is Kyoto?", "In Japan.", "And Osaka?"
+    first, other_text, then = "Where is Kyoto?", "In Japan.", "And Osaka?"
     made.record(
-        "trip", talk(first), {"choices": [{"message": {"role": "assistant", "content": said}}]}, at_us=1_000_000
+        "trip", talk(first), {"choices": [{"message": {"role": "assistant", "content": other_text}}]}, at_us=1_000_000
     )
-    made.record("trip", talk(first, said, then), None, at_us=2_000_000)
+    made.record("trip", talk(first, other_text, then), None, at_us=2_000_000)
     trip = made.session("trip")
     trip.fork("trip-b", call=2)
     for version, text in ((2, b"Where is Nara?"), (3, b"Where is it?")):
         with trip.batch(at_us=3_000_000) as batch:
             batch.add(Update(4, version, batch.cell(text), len(text), 9 + version))
-    made.record("trip", talk("Where is it?", said), None, at_us=4_000_000)
-    made.record("trip", talk("Where is it?", said, then), None, at_us=5_000_000)
-    made.record("trip-b", talk(first, said, then, "Near Nara."), None, at_us=6_000_000)
+    made.record("trip", talk("Where is it?", other_text), None, at_us=4_000_000)
+    made.record("trip", talk("Where is it?", other_text, then), None, at_us=5_000_000)
+    made.record("trip-b", talk(first, other_text, then, "Near Nara."), None, at_us=6_000_000)
     return made
 
 
@@ -49,15 +49,15 @@ def both(store: Store) -> list[Session]:
 
 def test_texts_are_of_their_moment(store: Store) -> None:
     """At every position PAGES gives the text each page had then, on a fork too."""
-    told = set()
+    fields = set()
     for session in both(store):
         for position in range(4, session.info().position + 1):
-            got = store.query("PAGES page, text AS OF POSITION $at", session=session.name, at=position)
+            result = store.query("PAGES page, text AS OF POSITION $at", session=session.name, at=position)
             pages = session.pages(position=position)
             wanted = [(page.page, session.content(page.page, position=position).decode()) for page in pages]
-            assert list(got) == wanted, (session, position)
-            told.update(wanted)
-    assert len([text for page, text in told if page == "p4"]) == 3
+            assert list(result) == wanted, (session, position)
+            fields.update(wanted)
+    assert len([text for page, text in fields if page == "p4"]) == 3
 
 
 def saw(session: Session, pattern: str, calls: list[int]) -> list[int]:
@@ -76,17 +76,17 @@ def test_words_were_seen_up_to_the_moment(store: Store, pattern: str) -> None:
     for session in both(store):
         calls = [call.call for call in session.calls()]
         for last in calls:
-            got = store.query(
+            result = store.query(
                 "CALLS call AS OF CALL $last WHERE CONTEXT MATCHES $words",
                 session=session.name,
                 last=last,
                 words=pattern,
             )
-            assert [call for (call,) in got] == saw(session, pattern, [call for call in calls if call <= last])
-    got = store.query("CALLS session, call ACROSS SESSIONS WHERE CONTEXT MATCHES $words", words=pattern)
+            assert [call for (call,) in result] == saw(session, pattern, [call for call in calls if call <= last])
+    result = store.query("CALLS session, call ACROSS SESSIONS WHERE CONTEXT MATCHES $words", words=pattern)
     trip, child = both(store)
     own = [("trip", call) for call in saw(trip, pattern, [1, 2, 3, 4])]
-    assert list(got) == own + [("trip-b", call) for call in saw(child, pattern, [3])]
+    assert list(result) == own + [("trip-b", call) for call in saw(child, pattern, [3])]
 
 
 def shown(session: Session, entered: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
@@ -103,22 +103,24 @@ def test_returns_are_those_up_to_the_moment() -> None:
     trip = store.session("trip", create=True)
     with trip.batch(at_us=1) as batch:
         pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
-    one, other = pages
-    shown(trip, entered=(one, other))
-    shown(trip, left=(one,))
+    first, other = pages
+    shown(trip, entered=(first, other))
+    shown(trip, left=(first,))
     child = trip.fork("trip-b")
-    shown(trip, entered=(one,), left=(other,))
+    shown(trip, entered=(first,), left=(other,))
     shown(trip, entered=(other,))
     shown(child, left=(other,))
-    shown(child, entered=(one, other))
-    told = 0
+    shown(child, entered=(first, other))
+    number = 0
     for session in (trip, child):
-        for position in range(one, session.info().position + 1):
-            got = store.query("FAULTS page, position, out_since AS OF POSITION $at", session=session.name, at=position)
+        for position in range(first, session.info().position + 1):
+            result = store.query(
+                "FAULTS page, position, out_since AS OF POSITION $at", session=session.name, at=position
+            )
             wanted = [(back.page, back.position, back.out_since) for back in session.debug.faults(position=position)]
-            assert list(got) == wanted, (session, position)
-            told += len(wanted)
-    assert told == 2 + 1 + 2
+            assert list(result) == wanted, (session, position)
+            number += len(wanted)
+    assert number == 2 + 1 + 2
 
 
 def test_sizes_are_of_what_the_prompt_shows(store: Store) -> None:
@@ -142,21 +144,21 @@ def test_messages_say_how_the_call_they_answer_had_ended() -> None:
     store.record("trip", talk("Where is Kyoto?"), None, at_us=1)
     child = store.session("trip").fork("trip-b", call=1)
     with inner_batch(child, 2) as batch:
-        said = batch.add(Message(Role.ASSISTANT, Slot.MESSAGES, batch.cell(b"{}"), reply_to=1))
+        value = batch.add(Message(Role.ASSISTANT, Slot.MESSAGES, batch.cell(b"{}"), reply_to=1))
     ended = []
     for status in (Status.FAILED, Status.OK):
         with inner_batch(child, 3) as batch:
             ended.append(batch.add(Reply(1, status)))
-    wanted = {said: "open", ended[0]: "failed", ended[1]: "ok"}
+    wanted = {value: "open", ended[0]: "failed", ended[1]: "ok"}
     for position, status in wanted.items():
         for scope in ("IN SESSION trip-b", "ACROSS SESSIONS"):
             until = "" if scope != "IN SESSION trip-b" else f"AS OF POSITION {position}"
-            told = dict(store.query(f"MESSAGES message, status {scope} {until}"))
-            assert told[f"m{said}"] == (status if until else "ok"), (position, scope)
+            fields = dict(store.query(f"MESSAGES message, status {scope} {until}"))
+            assert fields[f"m{value}"] == (status if until else "ok"), (position, scope)
         calls = store.query("CALLS status AS OF POSITION $at", session="trip-b", at=position)
         assert [row[0] for row in calls] == [status]
     grand = child.fork("trip-c", position=ended[0])
-    assert dict(store.query("MESSAGES message, status", session=grand.name))[f"m{said}"] == "failed"
+    assert dict(store.query("MESSAGES message, status", session=grand.name))[f"m{value}"] == "failed"
     assert {row[0] for row in store.query("MESSAGES status WHERE role = user ACROSS SESSIONS")} == {None}
 
 
@@ -167,12 +169,12 @@ def test_turns_that_are_chosen_stand_as_they_are_now() -> None:
     with inner_batch(trip, 1) as batch:
         batch.add(Turn(1))
         pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
-    one, other = pages
-    shown(trip, entered=(one, other))
-    shown(trip, left=(one,))
+    first, other = pages
+    shown(trip, entered=(first, other))
+    shown(trip, left=(first,))
     middle = trip.info().position
-    shown(trip, entered=(one,), left=(other,))
-    shown(trip, left=(one,))
+    shown(trip, entered=(first,), left=(other,))
+    shown(trip, left=(first,))
     columns = "turn, calls, tokens, faults, evictions, load"
     (whole,) = list(store.query(f"TURNS {columns}"))
     assert (whole[1], whole[3], whole[4]) == (4, 1, 3)

@@ -31,11 +31,11 @@ class Question(NamedTuple):
 def questions() -> list[Question]:
     """Every question of the page."""
     parts = re.split(r"^(\d+)\. ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
-    found = []
+    actual_questions = []
     for number, text in zip(parts[::2], parts[1::2], strict=True):
         fence = re.search(r"```(vmql|sql)\n(.*?)\n```", text, re.S)
-        found.append(Question(int(number), *((fence[1], fence[2]) if fence else ("", ""))))
-    return found
+        actual_questions.append(Question(int(number), *((fence[1], fence[2]) if fence else ("", ""))))
+    return actual_questions
 
 
 QUESTIONS = questions()
@@ -47,9 +47,9 @@ def store() -> Iterator[Store]:
     with lived(budget=1_000) as made:
         made.import_file(SHIPPED)
         made.session(NAME).fork(FORK, call=200)
-        said = {"role": "assistant", "content": "All is planned."}
+        fields = {"role": "assistant", "content": "All is planned."}
         request = {"model": "m-2", "messages": [{"role": "user", "content": "What is left?"}]}
-        made.record(FORK, request, {"choices": [{"message": said}]})
+        made.record(FORK, request, {"choices": [{"message": fields}]})
         yield made
 
 
@@ -65,10 +65,10 @@ def params(store: Store) -> dict[str, Any]:
     }
 
 
-def answered(store: Store, number: int, **given: Any) -> list[tuple[Any, ...]]:
+def answered(store: Store, number: int, **fields: Any) -> list[tuple[Any, ...]]:
     """The answer to a question about the session that ships."""
-    asked = next(one for one in QUESTIONS if one.number == number)
-    whole = {**params(store), **given}
+    asked = next(question for question in QUESTIONS if question.number == number)
+    whole = {**params(store), **fields}
     session = LIVE if number in OF_LIVE else NAME
     if asked.language == "vmql":
         return list(store.query(asked.statement, session=session, params=whole))
@@ -77,13 +77,13 @@ def answered(store: Store, number: int, **given: Any) -> list[tuple[Any, ...]]:
 
 def test_the_page_says_how_many_are_answered() -> None:
     """There are a hundred questions, and as many statements of either language as the page says."""
-    assert [one.number for one in QUESTIONS] == list(range(1, 101))
-    counted = Counter(one.language for one in QUESTIONS)
-    said = re.search(r"answers (\d+) of them, and one of .*? the other (\d+)", PAGE.read_text(encoding="utf-8"), re.S)
-    assert said and tuple(map(int, said.groups())) == (counted["vmql"], counted["sql"]) and not counted[""]
+    assert [question.number for question in QUESTIONS] == list(range(1, 101))
+    counted = Counter(question.language for question in QUESTIONS)
+    hits = re.search(r"answers (\d+) of them, and one of .*? the other (\d+)", PAGE.read_text(encoding="utf-8"), re.S)
+    assert hits and tuple(map(int, hits.groups())) == (counted["vmql"], counted["sql"]) and not counted[""]
 
 
-@pytest.mark.parametrize("number", [one.number for one in QUESTIONS if one.language])
+@pytest.mark.parametrize("number", [question.number for question in QUESTIONS if question.language])
 def test_every_statement_is_answered(store: Store, number: int) -> None:
     """Each statement runs on a real session, whether or not there is something to answer with."""
     answered(store, number)
@@ -91,17 +91,17 @@ def test_every_statement_is_answered(store: Store, number: int) -> None:
 
 def test_most_answers_hold_something(store: Store) -> None:
     """As many statements as the page says have an answer on the session that ships."""
-    said = re.search(r"(\d+) have something to answer with", PAGE.read_text(encoding="utf-8"))
-    held = [one.number for one in QUESTIONS if answered(store, one.number)]
-    assert said and int(said[1]) == len(held), sorted({one.number for one in QUESTIONS} - {*held})
+    hits = re.search(r"(\d+) have something to answer with", PAGE.read_text(encoding="utf-8"))
+    numbers = [question.number for question in QUESTIONS if answered(store, question.number)]
+    assert hits and int(hits[1]) == len(numbers), sorted({question.number for question in QUESTIONS} - {*numbers})
 
 
 def test_the_page_says_how_many_are_counted() -> None:
     """As many answers as the page says are held against a plain count, here and where tools are counted."""
     texts = [Path(__file__), Path(__file__).with_name("test_questions_counted.py")]
     counted = {number for path in texts for number in re.findall(r"answered\(\w+, (\d+)", path.read_text("utf-8"))}
-    said = re.search(r"(\d+) answers are held against a plain count", PAGE.read_text(encoding="utf-8"))
-    assert said and int(said[1]) == len(counted) >= 50
+    hits = re.search(r"(\d+) answers are held against a plain count", PAGE.read_text(encoding="utf-8"))
+    assert hits and int(hits[1]) == len(counted) >= 50
 
 
 def test_answers_about_calls_are_those_of_a_plain_count(store: Store) -> None:
@@ -151,8 +151,8 @@ def test_answers_about_pages_are_those_of_a_plain_count(store: Store) -> None:
             cited[target].add(source)
     most = sorted((len(sources) for sources in cited.values()), reverse=True)[:10]
     assert [row[1] for row in answered(store, 48)] == most
-    said = dict(store.query("MESSAGES message, text WHERE role = assistant", session=NAME))
-    long = [message for message, text in said.items() if len(text) > 200 and "```" not in text]
+    fields = dict(store.query("MESSAGES message, text WHERE role = assistant", session=NAME))
+    long = [message for message, text in fields.items() if len(text) > 200 and "```" not in text]
     assert [row[0] for row in answered(store, 92)] == long != []
     own = {page.page for page in store.session(FORK).pages()} - {page.page for page in session.pages(call=200)}
     assert {row[0] for row in answered(store, 20)} == own != set()

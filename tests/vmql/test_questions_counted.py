@@ -38,15 +38,15 @@ def mutations(store: Store, name: str) -> Iterator[tuple[int, Any]]:
 def prompts(store: Store) -> Prompts:
     """By call the pages of its request, each with the call since when it is there, read pack by pack."""
     here: dict[str, int] = {}
-    found: Prompts = {}
-    for _, told in mutations(store, NAME):
-        if isinstance(told, m.Pack):
-            for gone in told.left:
+    fields: Prompts = {}
+    for _, state in mutations(store, NAME):
+        if isinstance(state, m.Pack):
+            for gone in state.left:
                 del here[f"p{gone}"]
-            for entered, *_ in told.entered:
-                here.setdefault(f"p{entered}", told.call)
-            found[told.call] = dict(here)
-    return found
+            for entered, *_ in state.entered:
+                here.setdefault(f"p{entered}", state.call)
+            fields[state.call] = dict(here)
+    return fields
 
 
 def pages_of(store: Store, columns: str, name: str = NAME) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def test_what_left_the_prompt(store: Store, prompts: Prompts) -> None:
         if gone := (was.keys() - now.keys()) & summed:
             taken[call] = sum(tokens[each] for each in gone)
     assert {row[0]: row[1] for row in answered(store, 58)} == taken != {}
-    evicted = Counter(isinstance(told, m.Evict) for _, told in mutations(store, NAME))[True]
+    evicted = Counter(isinstance(mutation, m.Evict) for _, mutation in mutations(store, NAME))[True]
     assert sum(row[-1] for row in answered(store, 87)) == evicted
     cited: dict[str, list[int]] = defaultdict(list)
     calls = {call.position: call.call for call in store.session(NAME).calls()}
@@ -128,8 +128,8 @@ def test_costs_and_caches(store: Store) -> None:
         if None not in (a.tokens_cached, b.tokens_cached) and b.tokens_cached < a.tokens_cached / 2
     ]  # type: ignore[operator]
     assert [row[0] for row in answered(store, 28)] == drops != []
-    told = [call for call in calls if call.tokens_reported is not None]
-    share = sum(call.tokens_cached or 0 for call in calls) / sum(call.tokens_reported or 0 for call in told)
+    other_calls = [call for call in calls if call.tokens_reported is not None]
+    share = sum(call.tokens_cached or 0 for call in calls) / sum(call.tokens_reported or 0 for call in other_calls)
     assert dict(answered(store, 27))[NAME] == pytest.approx(share)
     pauses = [(b.at - a.at, b.call) for a, b in pairwise(calls)]
     (pause,) = answered(store, 89)
@@ -140,10 +140,10 @@ def test_costs_and_caches(store: Store) -> None:
     for call in across:
         by_model[call.model].append(call)
     for model, ratio, count in answered(store, 31):
-        out, given = (
+        out, total = (
             sum(getattr(call, name) or 0 for call in by_model[model]) for name in ("tokens_out", "tokens_reported")
         )
-        assert count == len(by_model[model]) and (ratio or 0) == pytest.approx(out / given if given else 0)
+        assert count == len(by_model[model]) and (ratio or 0) == pytest.approx(out / total if total else 0)
     failed = [call.cost for call in across if call.status in ("failed", "aborted")]
     assert answered(store, 30) == [(pytest.approx(sum(cost or 0 for cost in failed)) if any(failed) else None,)]
     days: dict[str, float] = defaultdict(float)
@@ -191,19 +191,19 @@ def test_lineage_of_pages(store: Store) -> None:
 
     summaries = [row["page"] for row in pages_of(store, "page, type") if row["type"] == "summary"]
     assert answered(store, 49) == [(each, depth(each)) for each in summaries] != []
-    given = page.params(store)
+    params = page.params(store)
     up: set[tuple[str, str, str]] = set()
-    front = {given["summary"]}
+    front = {params["summary"]}
     while front:
         met = {(link["source"], link["target"], link["kind"]) for link in links if link["source"] in front}
         front = {target for _, target, _ in met} - {each[1] for each in up}
         up |= met
     assert {(row[1], row[3], row[2]) for row in answered(store, 43)} == up
     down: set[tuple[str, str, str]] = set()
-    front = {given["source"]}
+    front = {params["source"]}
     while front:
         met = {(link["source"], link["target"], link["kind"]) for link in links if link["target"] in front}
-        front = {source for source, _, _ in met} - {each[0] for each in down} - {given["source"]}
+        front = {source for source, _, _ in met} - {each[0] for each in down} - {params["source"]}
         down |= met
     assert {(row[1], row[3], row[2]) for row in answered(store, 42)} == down
     superseded = {link["target"] for link in links if link["kind"] == "supersedes"}
@@ -247,8 +247,8 @@ def test_words_and_tags(store: Store) -> None:
     assert {row[0]: (row[1], row[2]) for row in answered(store, 80)} == {t: (len(n), sum(n)) for t, n in tagged.items()}
     wanted = [r["page"] for r in rows if {"planning", "budget"} <= {*r["tags"]} and "travel" not in r["tags"]]
     assert [row[0] for row in answered(store, 81)] == wanted
-    said = store.query("MESSAGES message, text", session=NAME).to_dicts()
-    words = [r["message"] for r in said if "budget" in re.findall(r"[a-z0-9]+", (r["text"] or "").lower())]
+    other_rows = store.query("MESSAGES message, text", session=NAME).to_dicts()
+    words = [r["message"] for r in other_rows if "budget" in re.findall(r"[a-z0-9]+", (r["text"] or "").lower())]
     assert [row[0] for row in answered(store, 90)] == words != []
     people = store.query("MESSAGES session, message, role, at ACROSS SESSIONS").to_dicts()
     spoke = [
@@ -261,9 +261,9 @@ def test_words_and_tags(store: Store) -> None:
 
 def test_what_the_agent_asked_its_memory(store: Store) -> None:
     """Searches, their hits and what came of them are what the log's search mutations say."""
-    asked = [(at, told) for at, told in mutations(store, LIVE) if isinstance(told, m.Search)]
-    assert [(row[0], row[2]) for row in answered(store, 66)] == [(at, told.total) for at, told in asked] != []
-    assert sum(count for _, count in answered(store, 67)) == sum(not told.found for _, told in asked) == 1
+    asked = [(at, mutation) for at, mutation in mutations(store, LIVE) if isinstance(mutation, m.Search)]
+    assert [(row[0], row[2]) for row in answered(store, 66)] == [(at, item.total) for at, item in asked] != []
+    assert sum(count for _, count in answered(store, 67)) == sum(not item.found for _, item in asked) == 1
     assert answered(store, 71) == [], "each was asked once"
     turns = dict(store.query("MUTATIONS position, turn", session=LIVE))
     came, here = set(), set[int]()
@@ -273,13 +273,13 @@ def test_what_the_agent_asked_its_memory(store: Store) -> None:
             here = (here | new) - {*pack.left}
             came |= {
                 (at, f"p{each}")
-                for at, told in asked
-                for each in new & {*told.found}
+                for at, item in asked
+                for each in new & {*item.found}
                 if at < position and turns[at] == turns[position]
             }
     queries = {row[0]: row[1] for row in answered(store, 66)}
     assert sorted(answered(store, 69)) == sorted((queries[at], each) for at, each in came)
-    denied = [at for at, told in mutations(store, LIVE) if isinstance(told, m.FaultDenied)]
+    denied = [at for at, mutation in mutations(store, LIVE) if isinstance(mutation, m.FaultDenied)]
     assert len(answered(store, 56)) == len(denied)
     calls = dict(store.query("MUTATIONS position, call", session=LIVE))
     soon = [row for row in store.query("FAULTS position, out_since", session=LIVE) if row[1]]
@@ -319,9 +319,11 @@ def test_tools_are_counted_as_the_file_has_them(coding: tuple[Store, list[dict[s
         (tool, "open" if result is None else "failed" if result.get("isError") else "ok") for tool, _, result in calls
     )
     assert {row[:2]: row[2] for row in answered(store, 33)} == status
-    again = Counter((tool, json.dumps(given, sort_keys=True)) for tool, given, _ in calls)
-    told = {(tool, json.dumps(given, sort_keys=True)): times for tool, given, times in answered(store, 35)}
-    assert told == {key: times for key, times in again.items() if times > 1}
+    again = Counter((tool, json.dumps(arguments, sort_keys=True)) for tool, arguments, _ in calls)
+    other_times = {
+        (tool, json.dumps(arguments, sort_keys=True)): times for tool, arguments, times in answered(store, 35)
+    }
+    assert other_times == {key: times for key, times in again.items() if times > 1}
     assert len(answered(store, 95)) == sum(result is None for _, _, result in calls)
     tokens = sorted((row[0] for row in store.query("PAGES tokens WHERE role = tool")), reverse=True)
     largest = [row[3] for row in answered(store, 34)]
@@ -345,15 +347,19 @@ def test_tools_one_after_another(coding: tuple[Store, list[dict[str, Any]]]) -> 
     for row in rows:
         if row["duration_ms"] is not None:
             times[row["tool"]].append(row["duration_ms"])
-    said = {row[0]: row[1:] for row in answered(store, 38)}
-    assert {tool: said[tool] for tool in times} == {t: (pytest.approx(fmean(n)), max(n)) for t, n in times.items()}
+    other_rows = {row[0]: row[1:] for row in answered(store, 38)}
+    assert {tool: other_rows[tool] for tool in times} == {
+        t: (pytest.approx(fmean(n)), max(n)) for t, n in times.items()
+    }
     used = {row[0] for row in store.query("LINKS target WHERE kind IN (derives, references)")}
     wanted = [row["result"] for row in rows if row["tool"] == "read" and row["result"] and row["result"] not in used]
     assert {row[0] for row in answered(store, 37, tool="read")} == {*wanted}
     call = max(row["call"] for row in rows) // 2
-    held = {entry.page: entry.tokens for entry in store.session(NAME).context(call=call).pages}
+    tokens = {entry.page: entry.tokens for entry in store.session(NAME).context(call=call).pages}
     results = {row["result"] for row in rows if row["tool"] == "read"}
-    assert answered(store, 39, tool="read", call=call) == [(sum(held[each] for each in held.keys() & results) or None,)]
+    assert answered(store, 39, tool="read", call=call) == [
+        (sum(tokens[each] for each in tokens.keys() & results) or None,)
+    ]
     often = Counter(row["path"] for row in rows if row["tool"] == "read" and row["path"]).most_common(1)
     path = often[0][0] if often else "none"
     reads = [row for row in rows if (row["tool"], row["path"]) == ("read", path)]

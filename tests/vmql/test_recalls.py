@@ -24,11 +24,11 @@ def lived(budget: int = 4_000) -> Store:
     for query in ("ferry to Naxos", "unpaid invoice"):
         live.user(f"What of the {query}?")
         live.pack()
-        found = live.memory.recall(query, tokens=400)
+        answer = live.memory.recall(query, tokens=400)
         if query == "ferry to Naxos":
-            cite(live, said(found, "Naxos"))
+            cite(live, page_with(answer, "Naxos"))
         live.assistant("So it is.")
-    late = said(found, "invoice")
+    late = page_with(answer, "invoice")
     for _ in range(2):
         live.user("Go on.")
         live.pack()
@@ -38,9 +38,9 @@ def lived(budget: int = 4_000) -> Store:
     return store
 
 
-def said(found: vmstore.RecallAnswer, word: str) -> str:
+def page_with(answer: vmstore.RecallAnswer, word: str) -> str:
     """The first page that was given and has a word."""
-    return next(text.page for passage in found.passages for text in passage.texts if word in text.text)
+    return next(text.page for passage in answer.passages for text in passage.texts if word in text.text)
 
 
 def cite(live: Any, page: str) -> None:
@@ -63,18 +63,18 @@ def store() -> Store:
 
 def test_each_page_that_was_given_has_a_row(store: Store) -> None:
     """A recall is told with its words, its pages by rank, what it cost, and which of them an answer used in time."""
-    found = rows(store)
-    asked = list(dict.fromkeys((row["position"], row["query"]) for row in found))
+    records = rows(store)
+    asked = list(dict.fromkeys((row["position"], row["query"]) for row in records))
     assert [query for _, query in asked] == ["ferry to Naxos", "unpaid invoice", "zzyzx"]
     for position, _ in asked[:2]:
-        own = [row for row in found if row["position"] == position]
+        own = [row for row in records if row["position"] == position]
         assert [row["rank"] for row in own] == list(range(1, len(own) + 1)) and own[0]["recaller"] == "recall"
         assert all(row["total"] > 0 and row["given"] == own[0]["given"] > 0 for row in own)
         assert all(row["tokens"] == store.session("live").page(row["page"]).tokens for row in own)
-    used = [row for row in found if row["used"]]
+    used = [row for row in records if row["used"]]
     assert [(row["query"], row["rank"]) for row in used] == [("ferry to Naxos", 1)]
     assert used[0]["used_at"] > used[0]["position"]
-    (nothing,) = [row for row in found if row["query"] == "zzyzx"]
+    (nothing,) = [row for row in records if row["query"] == "zzyzx"]
     assert nothing["page"] is None and nothing["rank"] is None and nothing["total"] == 0
 
 
@@ -82,11 +82,11 @@ def test_every_door_tells_the_same(store: Store) -> None:
     """`memory.worth`, RECALLS, METRICS and the stats count the same recalls, pages, uses and tokens."""
     live = store.session("live")
     (worth,) = live.memory.worth()
-    found = rows(store)
-    given = {row["position"]: row["given"] for row in found}
-    counts = (len(given), sum(row["page"] is not None for row in found), sum(row["used"] for row in found))
+    records = rows(store)
+    fields = {row["position"]: row["given"] for row in records}
+    counts = (len(fields), sum(row["page"] is not None for row in records), sum(row["used"] for row in records))
     assert (worth.searches, worth.pages, worth.used) == counts
-    assert worth.tokens == sum(given.values())
+    assert worth.tokens == sum(fields.values())
     names = ("searches", "searched_pages", "searched_used", "searched_used_share", "searched_tokens")
     metrics = {row["metric"]: row["value"] for row in rows(store, "METRICS metric, value IN SESSION live")}
     stats = live.stats()  # type: ignore[attr-defined]
@@ -130,14 +130,14 @@ def test_an_erased_question_is_told_no_more() -> None:
 )
 def test_recalls_are_chosen_and_summed(store: Store, text: str) -> None:
     """Conditions, sums and moments hold of recalls as of other rows."""
-    found = store.query(text, session="live").to_dicts()
+    actual_rows = store.query(text, session="live").to_dicts()
     every = rows(store)
     if "BY" in text:
-        assert {row["query"]: row["count(*)"] for row in found} == {
+        assert {row["query"]: row["count(*)"] for row in actual_rows} == {
             query: sum(row["query"] == query for row in every) for query in {row["query"] for row in every}
         }
     elif "used" in text:
-        assert found == [row for row in every if row["used"]]
+        assert actual_rows == [row for row in every if row["used"]]
     else:
         assert found == [row for row in every if row["turn"] > 7]
 

@@ -19,26 +19,26 @@ def table(relation: Relation) -> str:
     lines = [f"### {relation.name}", "", f"{relation.meaning[0].upper()}{relation.meaning[1:]}.", ""]
     lines += ["| column | type | what it says |", "|---|---|---|"]
     for field in relation.fields.values():
-        words = "" if field.form.words is None else f": {', '.join(one.word for one in field.form.words)}"
+        words = "" if field.form.words is None else f": {', '.join(word.word for word in field.form.words)}"
         many = words if len(words) < 120 else ""
-        told = " (only where it is named)" if field.asked else ""
+        text = " (only where it is named)" if field.asked else ""
         meaning = field.meaning.replace("|", "\\|")
-        lines.append(f"| `{field.name}` | {field.form.type} | {meaning}{many}{told} |")
+        lines.append(f"| `{field.name}` | {field.form.type} | {meaning}{many}{text} |")
     return "\n".join(lines)
 
 
 def reference() -> str:
     """The whole part of the page that is made from the catalog."""
     functions = ["### Functions", "", "| function | gives | what it says |", "|---|---|---|"]
-    functions += [f"| `{one.written}` | {one.type} | {one.meaning} |" for one in FUNCTIONS.values()]
+    functions += [f"| `{function.written}` | {function.type} | {function.meaning} |" for function in FUNCTIONS.values()]
     return "\n\n".join(["## Columns and functions", *map(table, DESCRIBED.values()), "\n".join(functions)])
 
 
 def test_the_page_has_the_columns_of_the_catalog() -> None:
     """Every relation, column, type and meaning stands in the reference as the catalog says it, and no other."""
     page = PAGE.read_text(encoding="utf-8")
-    told = page.partition("<!-- columns -->\n")[2].partition("<!-- end of columns -->")[0].strip()
-    assert told == reference()
+    text = page.partition("<!-- columns -->\n")[2].partition("<!-- end of columns -->")[0].strip()
+    assert text == reference()
 
 
 def test_every_code_is_in_the_page() -> None:
@@ -46,8 +46,10 @@ def test_every_code_is_in_the_page() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "vmstore/vmql").glob("*.py"))
     codes = set(re.findall(r'code="([a-z-]+)"', source)) | set(re.findall(r'\bcode: str = "([a-z-]+)"', source))
     tables = PAGE.read_text(encoding="utf-8").partition("## Errors")[2]
-    told = {code for row in re.findall(r"^\| (`.*?) \|", tables, re.M) for code in re.findall(r"`([a-z-]+)`", row)}
-    assert codes - told == set()
+    other_codes = {
+        code for row in re.findall(r"^\| (`.*?) \|", tables, re.M) for code in re.findall(r"`([a-z-]+)`", row)
+    }
+    assert codes - other_codes == set()
 
 
 def test_describe_and_show_tell_the_catalog() -> None:
@@ -62,10 +64,10 @@ def test_describe_and_show_tell_the_catalog() -> None:
     for name in shown:
         for column, field in RELATIONS[name].fields.items():
             answer = store.query(f"{name} {column} ORDER BY {column} LIMIT 3")
-            assert [(one.name, one.type) for one in answer.columns] == [(column, field.form.type)]
+            assert [(column.name, column.type) for column in answer.columns] == [(column, field.form.type)]
             list(answer)
     for statement in ("CONTEXT", "SEARCH 'Kyoto'"):
         for column, field in DESCRIBED[statement.split()[0]].fields.items():
             answer = store.query(f"{statement} {column} ORDER BY {column}")
-            assert [(one.name, one.type) for one in answer.columns] == [(column, field.form.type)]
+            assert [(column.name, column.type) for column in answer.columns] == [(column, field.form.type)]
             assert len(list(answer)) == 1

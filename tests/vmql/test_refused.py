@@ -91,7 +91,7 @@ def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
 
 def test_a_cancelled_query_ends(store: Store) -> None:
     """Rows are taken until the query is cancelled, then it says so, and so does an interrupted store."""
-    for stop in (lambda one: one.cancel(), lambda _: store.admin.interrupt()):
+    for stop in (lambda result: result.cancel(), lambda _: store.admin.interrupt()):
         result = store.query("MUTATIONS", session=NAME)
         next(result)
         stop(result)

@@ -52,7 +52,7 @@ def test_replay_takes_any_setting(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "other_text"),
     [
         ("REPLAY SESSION plain", "never had a budget"),
         ("REPLAY SESSION s WITH polcy = lru", "there is no setting 'polcy'"),
@@ -63,11 +63,11 @@ def test_replay_takes_any_setting(store: Store) -> None:
         ("REPLAY SESSION s WITH budget = 'much'", "l0_tokens_max"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused(store: Store, text: str, said: str) -> None:
+def test_what_cannot_be_replayed_is_refused(store: Store, text: str, other_text: str) -> None:
     """A session that was never live and a setting there is none of are named, at the statement."""
     with pytest.raises(QueryError) as caught:
         store.query(text)
-    assert caught.value.code == "not-replayed" and said in str(caught.value)
+    assert caught.value.code == "not-replayed" and other_text in str(caught.value)
 
 
 def test_what_follows_replay_is_offered() -> None:
@@ -104,11 +104,11 @@ def test_metrics_are_the_sessions_numbers(store: Store) -> None:
     stats = session.stats()
     rows = store.query("METRICS").to_dicts()
     assert {row["session"] for row in rows} == {"s"} and {row["policy"] for row in rows} == {"lru@1"}
-    told = {row["metric"]: row for row in rows}
+    other_rows = {row["metric"]: row for row in rows}
     for name in ("turns", "faults", "fault_rate", "evictions", "utilisation", "overhead", "evictions_a_minute"):
-        assert told[name]["value"] == getattr(stats, name), name
+        assert other_rows[name]["value"] == getattr(stats, name), name
     for name, met in stats.targets.items():
-        assert told[name]["met"] == met and told[name]["target"]
+        assert other_rows[name]["met"] == met and other_rows[name]["target"]
     assert [row["flag"] for row in rows if row["flag"]] == stats.flags
     then = store.query("METRICS value IN SESSION s AS OF TURN 3 WHERE metric = 'turns'").to_dicts()
     assert then == [{"value": 3}]

@@ -39,13 +39,13 @@ def naive_series(
     kept = [row for row in rows if tail.where is None or holds(tail.where, row) is True]
     moments = {*(moment if across else moment[1:] for moment in begun)}
     moments |= {(row["session"], row[key]) if across else (row[key],) for row in kept}
-    found, so_far = [], dict[Any, int]()
+    actual_rows, so_far = [], dict[Any, int]()
     for moment in sorted(moments):
         own = [row for row in kept if ((row["session"], row[key]) if across else (row[key],)) == moment]
         session = moment[0] if across else None
         so_far[session] = so_far.get(session, 0) + len(own)
-        found.append((*moment, *(zero(apply, aggregate(apply, own)) for apply in applied), so_far[session]))
-    return found
+        actual_rows.append((*moment, *(zero(apply, aggregate(apply, own)) for apply in applied), so_far[session]))
+    return actual_rows
 
 
 @given(STORIES, st.data())
@@ -66,17 +66,17 @@ def test_a_series_is_what_counting_each_moment_gives(story: list[Deed], data: st
         columns = tuple(s.SelectItem(expr=expr) for expr in (*applied, total))
         text = show(s.RelationQuery(name=relation, columns=columns, tail=tail))
         wanted = naive_series(rows, begun, MOMENTS[relation].format(per), bool(across), applied, tail)
-        assert same(got := list(store.query(text)), wanted), (text, got, wanted)
+        assert same(results := list(store.query(text)), wanted), (text, results, wanted)
 
 
 def begins(naive: Naive, model: Any, tail: s.Tail, per: str) -> list[Row]:
     """The turns, or the calls, that begin in what a tail leaves."""
     relation, scope = f"{per.upper()}S", tail.scope
-    one = isinstance(scope, s.InSession) and "%" not in str(scope.name)
-    names = [scope.name.value] if one else sorted(model.names.values())  # type: ignore[union-attr]
-    if isinstance(scope, s.InSession) and not one:
+    value = isinstance(scope, s.InSession) and "%" not in str(scope.name)
+    names = [scope.name.value] if value else sorted(model.names.values())  # type: ignore[union-attr]
+    if isinstance(scope, s.InSession) and not value:
         names = [name for name in names if "1" in name]
-    found = []
+    actual_rows = []
     for name in names:
         end = model.last(name)[0]
         if tail.as_of is not None and tail.as_of.unit == "time":
@@ -90,12 +90,12 @@ def begins(naive: Naive, model: Any, tail: s.Tail, per: str) -> list[Row]:
         elif tail.as_of is not None:
             end = model.calls(name)[tail.as_of.value.value].position  # type: ignore[union-attr]
         rows = naive.rows(relation, name, end)
-        rows = [{**row, "session": name} for row in rows if one or row["session"] == name]
+        rows = [{**row, "session": name} for row in rows if value or row["session"] == name]
         if tail.since is not None and tail.until is not None:
             low, high = tail.since.value.value, tail.until.value.value  # type: ignore[union-attr]
             rows = [row for row in rows if low < row["position"] <= high]
-        found += rows
-    return found
+        actual_rows += rows
+    return actual_rows
 
 
 @pytest.fixture(scope="module")

@@ -47,15 +47,15 @@ def test_a_table_holds_what_vmql_answers(store: Store, name: str) -> None:
         table = store.sql(f"SELECT * FROM {name.lower()}", session=NAME, turn=turn)
         assert [column.name for column in table.columns] == [column.name for column in answer.columns]
         lists = [at for at, column in enumerate(answer.columns) if column.type in ("list", "json")]
-        for one, other in zip(table, answer, strict=True):
-            assert all(one[at] == other[at] for at in range(len(other)) if at not in lists)
+        for first, other in zip(table, answer, strict=True):
+            assert all(first[at] == other[at] for at in range(len(other)) if at not in lists)
 
 
 def test_a_column_that_is_dear_is_given_where_it_is_named(store: Store) -> None:
     """A star leaves out texts, and a statement that names one has it."""
     assert "text" not in [column.name for column in store.sql("SELECT * FROM pages", session=NAME).columns]
-    told = dict(store.query("PAGES page, text", session=NAME))
-    assert dict(rows(store, "SELECT page, text FROM pages")) == told
+    fields = dict(store.query("PAGES page, text", session=NAME))
+    assert dict(rows(store, "SELECT page, text FROM pages")) == fields
 
 
 def test_two_moments_join(store: Store) -> None:
@@ -72,11 +72,11 @@ def test_a_series_of_moments_is_one_statement(store: Store) -> None:
     text = (
         "SELECT c.call, count(*), sum(x.tokens) FROM calls c, context_at('call', c.call) x WHERE c.call < 6 GROUP BY 1"
     )
-    told = []
+    other_rows = []
     for call in range(1, 6):
         tokens = [tokens for (tokens,) in store.query(f"CONTEXT tokens AT CALL {call}", session=NAME)]
-        told.append((call, len(tokens), sum(tokens)))
-    assert rows(store, text) == told
+        other_rows.append((call, len(tokens), sum(tokens)))
+    assert rows(store, text) == other_rows
 
 
 def test_sessions_are_compared_at_one_turn(store: Store) -> None:
@@ -188,9 +188,9 @@ def test_a_statement_is_cancelled_from_another_thread(store: Store) -> None:
 
 def test_parameters_may_have_any_name(store: Store) -> None:
     """Parameters called text, session and rows are handed in; what no store can hold is refused."""
-    given = {"text": "a", "session": 2, "rows": None, "many": ["p4", "p5"]}
+    fields = {"text": "a", "session": 2, "rows": None, "many": ["p4", "p5"]}
     text = "SELECT :text, $session, @rows, (SELECT count(*) FROM json_each(:many))"
-    assert rows(store, text, params=given) == [("a", 2, None, 2)]
+    assert rows(store, text, params=fields) == [("a", 2, None, 2)]
     for value in (float("inf"), float("nan"), 1 << 80, object()):
         error = refusal(store, "SELECT :x", params={"x": value})
         assert error.code == "wrong-type" and error.span == (7, 9)
@@ -210,8 +210,8 @@ def test_erased_stays_erased() -> None:
         ((page,),) = rows(store, text, session="s")
         store.trust.erase(page=page, in_session="s")
         assert rows(store, text, session="s") == []
-        ((told,),) = rows(store, "SELECT text FROM versions WHERE page = :p", session="s", params={"p": page})
-        assert "erased" in told
+        ((value,),) = rows(store, "SELECT text FROM versions WHERE page = :p", session="s", params={"p": page})
+        assert "erased" in value
 
 
 def test_a_grant_ends_what_sql_may_read(tmp_path: Path) -> None:
@@ -229,16 +229,16 @@ def test_a_grant_ends_what_sql_may_read(tmp_path: Path) -> None:
 
 def test_a_store_that_is_closed_or_another_namespace_is_not_read(tmp_path: Path) -> None:
     """A statement sees the sessions of its own namespace, and nothing once the store is closed."""
-    one, other = (vmstore.open(tmp_path / "s", namespace=name) for name in ("one", "other"))
-    one.record("mine", {"messages": [{"role": "user", "content": "hello"}]})
+    first, other = (vmstore.open(tmp_path / "s", namespace=name) for name in ("one", "other"))
+    first.record("mine", {"messages": [{"role": "user", "content": "hello"}]})
     other.record("yours", {"messages": [{"role": "user", "content": "hello"}]})
-    assert [name for (name,) in one.sql("SELECT session FROM sessions")] == ["mine"]
+    assert [name for (name,) in first.sql("SELECT session FROM sessions")] == ["mine"]
     with pytest.raises(QueryError):
-        one.sql("SELECT * FROM pages_at('turn', 1, 'yours')")
-    one.close()
+        first.sql("SELECT * FROM pages_at('turn', 1, 'yours')")
+    first.close()
     other.close()
     with pytest.raises(InputError):
-        one.sql("SELECT 1")
+        first.sql("SELECT 1")
 
 
 # ---- random statements beside plain tables
@@ -302,8 +302,8 @@ def test_random_statements_answer_as_over_plain_tables(store: Store, copied: sql
     chance = random.Random(19)
     for _ in range(tries(60)):
         text = statement(chance)
-        told = sorted(map(repr, copied.execute(text)))
-        assert sorted(map(repr, rows(store, text))) == told, text
+        reprs = sorted(map(repr, copied.execute(text)))
+        assert sorted(map(repr, rows(store, text))) == reprs, text
 
 
 def test_like_glob_and_instr_are_those_of_sqlite() -> None:

@@ -41,13 +41,13 @@ def test_pages_are_the_sessions(store: Store, name: str, moment: dict[str, int])
     word = "".join(f" AS OF {unit} {number}" for unit, number in moment.items())
     wanted = to_json(store.session(name).pages(**moment))
     columns = ", ".join(column for column in PAGES.fields if column not in ("text", "metadata", "since_position"))
-    got = store.query(f"PAGES {columns}{word}", session=name).to_dicts()
-    assert len(got) == len(wanted)
-    for row, page in zip(got, wanted, strict=True):
-        told = {**page, "created_at": iso(page["created_at"])}
-        shared = row.keys() & told.keys()
+    rows = store.query(f"PAGES {columns}{word}", session=name).to_dicts()
+    assert len(rows) == len(wanted)
+    for row, page in zip(rows, wanted, strict=True):
+        fields = {**page, "created_at": iso(page["created_at"])}
+        shared = row.keys() & fields.keys()
         assert len(shared) > 24
-        assert {key: row[key] for key in shared} == {key: told[key] for key in shared}
+        assert {key: row[key] for key in shared} == {key: fields[key] for key in shared}
 
 
 @pytest.mark.parametrize("name", [NAME, "try-b"])
@@ -55,48 +55,50 @@ def test_calls_and_turns_are_the_sessions(store: Store, name: str) -> None:
     """CALLS and TURNS tell what Session.calls and Session.turns do."""
     session = store.session(name)
     for text, wanted in (("CALLS", to_json(session.calls())), ("TURNS", to_json(session.turns()))):
-        got = store.query(f"{text} {', '.join(wanted[0])}", session=name).to_dicts()
-        assert len(got) == len(wanted)
-        for row, one in zip(got, wanted, strict=True):
-            told = {**one, "at": iso(one["at"])}
-            assert {key: row[key] for key in told} == told
+        rows = store.query(f"{text} {', '.join(wanted[0])}", session=name).to_dicts()
+        assert len(rows) == len(wanted)
+        for row, record in zip(rows, wanted, strict=True):
+            fields = {**record, "at": iso(record["at"])}
+            assert {key: row[key] for key in fields} == fields
 
 
 def test_sessions_are_the_stores(store: Store) -> None:
     """SESSIONS tells what Store.sessions does, whatever session is asked otherwise."""
-    got = store.query("SESSIONS", session=NAME).to_dicts()
+    rows = store.query("SESSIONS", session=NAME).to_dicts()
     hidden = list(store.query("SESSIONS redaction, redactions, outcome, reward", session=NAME))
-    assert hidden == [(one.redaction, one.redactions, one.outcome, one.reward) for one in store.sessions()]
-    for row, one in zip(got, to_json(store.sessions()), strict=True):
-        told = {**one, **{name: iso(one[name]) for name in ("opened_at", "began_at", "last_at")}}
+    assert hidden == [
+        (session.redaction, session.redactions, session.outcome, session.reward) for session in store.sessions()
+    ]
+    for row, info in zip(rows, to_json(store.sessions()), strict=True):
+        fields = {**info, **{name: iso(info[name]) for name in ("opened_at", "began_at", "last_at")}}
         for name in ("raw", "redaction", "redactions", "outcome", "reward", "recorded"):
-            del told[name]
-        assert {key: row[key] for key in told} == told
+            del fields[name]
+        assert {key: row[key] for key in fields} == fields
 
 
 def test_mutations_are_the_tail(store: Store) -> None:
     """MUTATIONS across sessions are the entries of the tail, each once, in the order of the log."""
     entries = list(store.tail())
-    got = store.query("MUTATIONS session, position, kind, at, logged_at ACROSS SESSIONS")
+    result = store.query("MUTATIONS session, position, kind, at, logged_at ACROSS SESSIONS")
     wanted = [(e.session, e.position, e.kind, iso(e.at), iso(e.logged_at)) for e in entries]
-    assert list(got) == wanted
+    assert list(result) == wanted
 
 
 def test_details_of_mutations_can_be_asked_into(store: Store) -> None:
     """A path into `detail` gives a field of the mutation."""
     packs = [e.mutation["leaves"] for e in store.tail() if e.kind == "pack" and e.session == NAME]
-    got = store.query("MUTATIONS detail.leaves WHERE kind = pack AND detail.leaves > 3", session=NAME)
-    assert [leaves for (leaves,) in got] == [leaves for leaves in packs if leaves > 3]
+    result = store.query("MUTATIONS detail.leaves WHERE kind = pack AND detail.leaves > 3", session=NAME)
+    assert [leaves for (leaves,) in result] == [leaves for leaves in packs if leaves > 3]
 
 
 def test_a_request_id_is_the_one_that_was_given(tmp_path: Path) -> None:
     """MUTATIONS finds a call by its request id, as it was given and with nothing beside it."""
     with vmstore.open(tmp_path / "a.vms") as store:
         for nth in range(3):
-            said = {"model": "m", "messages": [{"role": "user", "content": f"Line {nth}"}]}
-            store.record("s", said, None, request_id=f"r {nth}")
-        found = store.query("MUTATIONS request_id, call WHERE request_id = 'r 1' AND kind = pack", session="s")
-        assert list(found) == [("r 1", 2)]
+            fields = {"model": "m", "messages": [{"role": "user", "content": f"Line {nth}"}]}
+            store.record("s", fields, None, request_id=f"r {nth}")
+        result = store.query("MUTATIONS request_id, call WHERE request_id = 'r 1' AND kind = pack", session="s")
+        assert list(result) == [("r 1", 2)]
 
 
 @pytest.mark.parametrize("condition", ["kind = 9", "kind IN ($kinds)", "kind IN $kinds", "kind = kind AND kind = PACK"])
@@ -112,9 +114,9 @@ def test_kinds_are_chosen_however_they_are_written(store: Store, condition: str)
 @pytest.mark.parametrize("name", [NAME, "try-b"])
 def test_faults_are_the_sessions(store: Store, name: str) -> None:
     """FAULTS tells what Session.faults does."""
-    got = store.query("FAULTS page, position, turn, call, out_since, tokens", session=name)
+    result = store.query("FAULTS page, position, turn, call, out_since, tokens", session=name)
     wanted = [(f.page, f.position, f.turn, f.call, f.out_since, f.tokens) for f in store.session(name).debug.faults()]
-    assert list(got) == wanted
+    assert list(result) == wanted
 
 
 # ---- contexts
@@ -125,10 +127,10 @@ def test_a_context_has_the_fields_of_the_command(store: Store, trip: Session, mo
     """CONTEXT AT tells exactly the page fields of `vmstore context --json`."""
     unit, number = moment.split()
     wanted = trip.context(**{unit.lower(): int(number)}).to_dict()
-    got = store.query(f"CONTEXT AT {moment}", session=NAME)
-    assert got.basis == {**wanted["basis"], "fidelity": wanted["fidelity"]}
-    assert got.to_dicts() == wanted["pages"]
-    assert got.kind == "context"
+    result = store.query(f"CONTEXT AT {moment}", session=NAME)
+    assert result.basis == {**wanted["basis"], "fidelity": wanted["fidelity"]}
+    assert result.to_dicts() == wanted["pages"]
+    assert result.kind == "context"
 
 
 def test_a_context_can_be_rendered_and_read_as_messages(store: Store, trip: Session) -> None:
@@ -142,9 +144,9 @@ def test_a_context_can_be_rendered_and_read_as_messages(store: Store, trip: Sess
 def test_a_context_is_chosen_from_and_summed(store: Store, trip: Session) -> None:
     """What a context holds can be filtered, grouped and ordered like a relation."""
     pages = trip.context(call=317).pages
-    got = store.query("CONTEXT count(*), sum(tokens) AT CALL 317 WHERE role = tool", session=NAME)
+    result = store.query("CONTEXT count(*), sum(tokens) AT CALL 317 WHERE role = tool", session=NAME)
     tools = [page.tokens for page in pages if page.role == "tool"]
-    assert list(got) == [(len(tools), sum(tools))]
+    assert list(result) == [(len(tools), sum(tools))]
     (first,) = store.query("CONTEXT page, tokens AT CALL 317 ORDER BY tokens DESC LIMIT 1", session=NAME)
     assert first[1] == max(page.tokens for page in pages)
 
@@ -152,9 +154,9 @@ def test_a_context_is_chosen_from_and_summed(store: Store, trip: Session) -> Non
 def test_a_diff_is_the_sessions(store: Store, trip: Session) -> None:
     """DIFF CONTEXT tells the changes that Session.diff does, and both bases."""
     wanted = trip.diff(Call(365), Call(366))
-    got = store.query("DIFF CONTEXT CALL 365 TO CALL 366", session=NAME)
-    assert got.basis == {"before": to_json(wanted.before), "after": to_json(wanted.after)}
-    assert [(row["page"], row["change"], row["before"], row["after"]) for row in got.to_dicts()] == [
+    result = store.query("DIFF CONTEXT CALL 365 TO CALL 366", session=NAME)
+    assert result.basis == {"before": to_json(wanted.before), "after": to_json(wanted.after)}
+    assert [(row["page"], row["change"], row["before"], row["after"]) for row in result.to_dicts()] == [
         (c.page, c.change, c.tokens_before, c.tokens_after) for c in wanted.changes
     ]
 
@@ -190,8 +192,8 @@ def test_lineage_is_the_sessions(store: Store, trip: Session) -> None:
         ("DERIVED FROM p8", trip.lineage.descendants("p8")),
         ("DERIVED FROM p8 AS OF TURN 3", []),
     ):
-        got = dicts(store, text)
-        assert got == to_json(wanted), text
+        records = dicts(store, text)
+        assert records == to_json(wanted), text
 
 
 def test_residencies_of_a_page_are_its_history(store: Store, trip: Session) -> None:
@@ -227,28 +229,28 @@ def test_why_tells_what_brought_a_page_in_and_what_put_it_out(store: Store) -> N
 def test_search_is_the_sessions(store: Store, trip: Session) -> None:
     """SEARCH finds the pages Session.search does, with their scores, and chooses among them."""
     wanted = [(hit.page, hit.score) for hit in trip.search("postgres decision", limit=None)]
-    got = store.query("SEARCH 'postgres decision'", session=NAME).to_dicts()
-    assert [(row["page"], round(row["score"], 6)) for row in got] == wanted
+    rows = store.query("SEARCH 'postgres decision'", session=NAME).to_dicts()
+    assert [(row["page"], round(row["score"], 6)) for row in rows] == wanted
     claims = dicts(store, "SEARCH 'postgres decision' AS OF TURN 100 WHERE type = claim LIMIT 3")
     assert [row["type"] for row in claims] == ["claim"] * 3
 
 
 def test_context_matches_finds_the_calls_that_saw_the_words(store: Store, trip: Session) -> None:
     """CALLS WHERE CONTEXT MATCHES finds exactly the calls whose context has one page with all the words."""
-    said: dict[bytes, set[str]] = {}  # the words of each content: most are in hundreds of contexts
+    fields: dict[bytes, set[str]] = {}  # the words of each content: most are in hundreds of contexts
     shown: dict[int, list[bytes]] = {
         call.call: list(trip.context(call=call.call).contents().values()) for call in trip.calls()
     }
     for content in {content for contents in shown.values() for content in contents}:
-        said[content] = set(words(readable(content) or ""))
+        fields[content] = set(words(readable(content) or ""))
     for pattern in ("the hard part", "postgres", "Decision storage", "tidemark"):
         wanted = {
             call
             for call, contents in shown.items()
-            if any(set(words(pattern)) <= said[content] for content in contents)
+            if any(set(words(pattern)) <= fields[content] for content in contents)
         }
-        found = store.query("CALLS call WHERE CONTEXT MATCHES $pattern", session=NAME, pattern=pattern)
-        assert [call for (call,) in found] == sorted(wanted), pattern
+        result = store.query("CALLS call WHERE CONTEXT MATCHES $pattern", session=NAME, pattern=pattern)
+        assert [call for (call,) in result] == sorted(wanted), pattern
         assert wanted
 
 
@@ -273,8 +275,8 @@ def test_a_fork_is_the_one_statement_that_writes(tmp_path: Path) -> None:
 
 def test_verify_says_that_all_is_well(store: Store) -> None:
     """VERIFY gives a row a problem, none where there is none, and says so in its basis."""
-    found = store.query("VERIFY")
-    assert (list(found), found.basis["ok"]) == ([], True)
+    result = store.query("VERIFY")
+    assert (list(result), result.basis["ok"]) == ([], True)
 
 
 def test_what_is_new_costs_the_same_in_a_store_of_many_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,9 +285,9 @@ def test_what_is_new_costs_the_same_in_a_store_of_many_sessions(monkeypatch: pyt
     written = ManySessions.written
 
     def counted(scope: ManySessions, session: int | None = None) -> list[SessionStream]:
-        found = written(scope, session)
-        looked.append(len(found))
-        return found
+        actual = written(scope, session)
+        looked.append(len(actual))
+        return actual
 
     monkeypatch.setattr(ManySessions, "written", counted)
     with vmstore.memory_store() as store:
@@ -379,10 +381,10 @@ def test_a_basis_given_back_repeats_the_answer(store: Store, text: str) -> None:
 
 def test_an_answer_is_plain_json(store: Store) -> None:
     """The JSON of an answer has its basis, columns, rows and how long it took, and nothing that JSON lacks."""
-    told = store.query("PAGES LIMIT 2", session=NAME).to_json()
-    assert set(told) == {"basis", "columns", "rows", "elapsed_ms", "next"}
-    assert json.loads(json.dumps(told)) == told
-    assert [column["name"] for column in told["columns"]] == list(told["rows"][0])
+    text = store.query("PAGES LIMIT 2", session=NAME).to_json()
+    assert set(text) == {"basis", "columns", "rows", "elapsed_ms", "next"}
+    assert json.loads(json.dumps(text)) == text
+    assert [column["name"] for column in text["columns"]] == list(text["rows"][0])
 
 
 def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
@@ -470,9 +472,9 @@ def test_an_infinite_value_is_refused() -> None:
 def test_groups_by_a_path_are_shown_and_ordered(store: Store) -> None:
     """A path into JSON that stands in BY can be shown, named and ordered by."""
     asked = "MUTATIONS detail.role AS role, count(*) BY detail.role"
-    found = [*store.query(f"{asked} WHERE kind = create ORDER BY detail.role DESC", session=NAME)]
+    results = [*store.query(f"{asked} WHERE kind = create ORDER BY detail.role DESC", session=NAME)]
     roles = [row["detail.role"] for row in dicts(store, "MUTATIONS detail.role WHERE kind = create")]
-    assert found == [(role, roles.count(role)) for role in sorted(set(roles), reverse=True)]
+    assert results == [(role, roles.count(role)) for role in sorted(set(roles), reverse=True)]
 
 
 @pytest.mark.parametrize("name", ["text", "session", "self", "params", "word"])

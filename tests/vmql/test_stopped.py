@@ -59,18 +59,18 @@ def test_every_statement_keeps_to_its_time(demo: vmstore.Store, text: str) -> No
 
 def test_a_check_of_everything_is_interrupted(demo: vmstore.Store) -> None:
     """VERIFY that another thread interrupts ends in `cancelled`, and the store answers on."""
-    found: list[str] = []
+    texts: list[str] = []
 
     def asked() -> None:
         try:
             for _ in range(50):  # one may end before the other thread has had its turn
                 demo.query("VERIFY")
         except QueryError as error:
-            found.append(error.code)
+            texts.append(error.code)
 
     thread = threading.Thread(target=asked)
     thread.start()
     while thread.is_alive():
         demo.admin.interrupt()
-    assert found == ["cancelled"]
+    assert texts == ["cancelled"]
     assert list(demo.query("SESSIONS session")) == [("planning-220",)]

@@ -33,17 +33,17 @@ def store() -> vmstore.Store:
 
 
 @pytest.mark.parametrize("relation", ["PAGES page", "MUTATIONS position"])
-@pytest.mark.parametrize(("clause", "large", "said"), MANY.values(), ids=MANY)
+@pytest.mark.parametrize(("clause", "large", "text"), MANY.values(), ids=MANY)
 def test_what_is_too_large_is_pointed_at(
-    store: vmstore.Store, relation: str, clause: str, large: str, said: str
+    store: vmstore.Store, relation: str, clause: str, large: str, text: str
 ) -> None:
     """A statement that is larger than SQLite takes is refused as too large, with a caret under what is."""
     if relation.startswith("PAGES"):
         large = large.replace("kind", "text").replace("position", "tokens")
     head = f"{relation.split(maxsplit=1)[0]} count(*)" if clause == "BY" else relation
-    with pytest.raises(QueryError, match=said) as found:
+    with pytest.raises(QueryError, match=text) as caught:
         list(store.query(f"{head} {clause} {large}"))
-    error = found.value
+    error = caught.value
     assert error.code == "too-large" and error.hint and "damaged" not in str(error)
     assert error.text[error.span.start : error.span.end] == large
     assert "^" in error.pointed()
@@ -51,9 +51,9 @@ def test_what_is_too_large_is_pointed_at(
 
 def test_so_many_columns_are_pointed_at(store: vmstore.Store) -> None:
     """More columns than SQLite shows are refused as too large, with a caret under them."""
-    with pytest.raises(QueryError) as found:
+    with pytest.raises(QueryError) as caught:
         list(store.query(f"PAGES {', '.join(['page'] * 2_100)}"))
-    assert found.value.code == "too-large" and found.value.pointed()
+    assert caught.value.code == "too-large" and caught.value.pointed()
 
 
 def test_a_truth_on_the_right_is_taken_whole(store: vmstore.Store) -> None:
@@ -95,12 +95,12 @@ def test_a_statement_ends_where_it_passes_a_limit(store: vmstore.Store) -> None:
     """Time, rows and memory that a statement may take end it in a QueryError that names the limit; others go on."""
     rows = list(store.query("PAGES page"))
     assert len(rows) > 2
-    for limits, code, told in (
+    for limits, code, item in (
         ({"timeout_s": 1e-6}, "timeout", "took longer than it may"),
         ({"rows": len(rows) - 1}, "too-large", f"more than {len(rows) - 1:,} rows"),
         ({"memory": 1}, "too-large", "needs more memory"),
     ):
-        with pytest.raises(QueryError, match=told) as passed:
+        with pytest.raises(QueryError, match=item) as passed:
             list(store.query("PAGES page, text", **limits))  # type: ignore[arg-type]
         assert passed.value.code == code
         assert passed.value.text == "PAGES page, text"

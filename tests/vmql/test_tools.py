@@ -45,8 +45,8 @@ def test_every_call_of_a_real_session_has_a_row(pi: tuple[Store, list[Row]]) -> 
         failed = answer.get("message", {}).get("isError")
         status = "open" if not answer else "failed" if failed else "ok"
         outcome = None if not answer else "error" if failed else "ok"
-        given = block["arguments"]
-        wanted.append((block["name"], given, given.get("path"), block["id"], status, outcome))
+        arguments = block["arguments"]
+        wanted.append((block["name"], arguments, arguments.get("path"), block["id"], status, outcome))
     assert list(store.query("TOOLS tool, arguments, path, tool_call, status, outcome")) == wanted != []
     assert {rule for (rule,) in store.query("TOOLS outcome_by WHERE outcome IS NOT NULL")} == {"is_error"}
 
@@ -74,8 +74,8 @@ def test_calls_are_as_of_the_moment(pi: tuple[Store, list[Row]]) -> None:
         wanted = [
             (page["tool_call"], page["tool_call"] not in answered) for page in seen if page["role"] == "assistant"
         ]
-        told = store.query(f"TOOLS tool_call, status AS OF POSITION {position}").to_dicts()
-        assert [(row["tool_call"], row["status"] == "open") for row in told] == wanted
+        rows = store.query(f"TOOLS tool_call, status AS OF POSITION {position}").to_dicts()
+        assert [(row["tool_call"], row["status"] == "open") for row in rows] == wanted
 
 
 def test_the_calls_around_a_tool_are_known(pi: tuple[Store, list[Row]]) -> None:
@@ -85,8 +85,8 @@ def test_the_calls_around_a_tool_are_known(pi: tuple[Store, list[Row]]) -> None:
     rows = store.query("TOOLS call, seen_call, result WHERE result IS NOT NULL").to_dicts()
     assert all(row["seen_call"] is None or row["call"] < row["seen_call"] for row in rows)
     for row in rows[:: len(rows) // 8]:
-        held = [row["result"] in {page.page for page in session.context(call=at).pages} for at in _around(row)]
-        assert held == [False, True]
+        value = [row["result"] in {page.page for page in session.context(call=at).pages} for at in _around(row)]
+        assert value == [False, True]
 
 
 def _around(row: Row) -> tuple[int, int]:
@@ -105,10 +105,10 @@ def test_a_fork_answers_the_calls_it_inherits() -> None:
         for name, text in (("f", "Error: nothing"), ("s", "a.py")):
             result = {"role": "tool", "tool_call_id": "c1", "content": text}
             store.record(name, {"messages": [*asked, asks, result]}, None)
-        told = [list(store.query(f"TOOLS status, result, call, seen_call IN SESSION {name}")) for name in "sf"]
-        assert [[row[0::2] for row in rows] for rows in told] == [[("ok", 1)], [("failed", 1)]]
-        assert [rows[0][3] for rows in told] == [2, 2]
-        pages = [store.session(name).page(rows[0][1]).tokens for name, rows in zip("sf", told, strict=True)]
+        results = [list(store.query(f"TOOLS status, result, call, seen_call IN SESSION {name}")) for name in "sf"]
+        assert [[row[0::2] for row in rows] for rows in results] == [[("ok", 1)], [("failed", 1)]]
+        assert [rows[0][3] for rows in results] == [2, 2]
+        pages = [store.session(name).page(rows[0][1]).tokens for name, rows in zip("sf", results, strict=True)]
         assert pages == [store.query(f"TOOLS tokens IN SESSION {name}").to_dicts()[0]["tokens"] for name in "sf"]
         before = f"TOOLS status IN SESSION f AS OF POSITION {fork.info().fork_position}"
         assert list(store.query(before)) == [("open",)]
@@ -133,10 +133,10 @@ def test_verdicts_of_sources_are_outcomes_of_sessions(data: Path, tmp_path: Path
         for run in runs:
             info = infos[f"runs-task{run['task_id']}-trial{run['trial']}"]
             assert info.reward == run["reward"] and info.outcome == ("passed" if run["reward"] == 1 else "failed")
-        said = Counter(
+        other_counts = Counter(
             (call["function"]["name"]) for run in runs for m in run["traj"] for call in m.get("tool_calls") or ()
         )
-        assert dict(store.query("TOOLS count(*) BY tool ACROSS SESSIONS")) == said
+        assert dict(store.query("TOOLS count(*) BY tool ACROSS SESSIONS")) == other_counts
         errors = sum(str(m["content"]).startswith("Error:") for run in runs for m in run["traj"] if m["role"] == "tool")
         assert list(store.query("TOOLS count(*) ACROSS SESSIONS WHERE outcome_by = error_text")) == [(errors,)]
         assert store.query("SESSIONS outcome AS OF TIME '1990-01-01'").to_dicts() == []
@@ -157,5 +157,5 @@ def test_an_exit_is_the_outcome_of_a_run(tmp_path: Path) -> None:
     with vmstore.memory_store() as store:
         store.import_file(file)
         assert [(info.outcome, info.reward) for info in store.sessions()] == [("exit_cost", None)]
-        told = list(store.query("TOOLS tool, arguments, duration_ms, status"))
-        assert told == [("ls", "ls -F", 250.0, "ok"), ("submit", "submit", None, "open")]
+        results = list(store.query("TOOLS tool, arguments, duration_ms, status"))
+        assert results == [("ls", "ls -F", 250.0, "ok"), ("submit", "submit", None, "open")]

@@ -52,28 +52,28 @@ def store(tmp_path: Path) -> Store:
 
 def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked of DuckDB from here on."""
-    told: list[str] = []
+    texts: list[str] = []
     right = duckdb_executor.answer
 
-    def answer(db: object, found: object, *more: object) -> object:
-        told.append(found.body)  # type: ignore[attr-defined]
-        return right(db, found, *more)  # type: ignore[arg-type]
+    def answer(db: object, actual: object, *more: object) -> object:
+        texts.append(actual.body)  # type: ignore[attr-defined]
+        return right(db, actual, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(duckdb_executor, "answer", answer)
-    return told
+    return texts
 
 
 @pytest.mark.parametrize("text", ALIKE)
 def test_columns_sum_as_the_log_does(store: Store, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A sum over many sessions has the same rows from the columns, in the same order and of the same types."""
-    told = asked_of(monkeypatch)
+    texts = asked_of(monkeypatch)
     right = store.query(text)
     rows = list(right)
-    assert not told and (rows or "1000000" in text)
+    assert not texts and (rows or "1000000" in text)
     monkeypatch.setattr(duckdb_executor, "MANY", 0)
-    found = store.query(text)
-    assert list(found) == rows and told
-    assert (found.columns, found.basis) == (right.columns, right.basis)
+    result = store.query(text)
+    assert list(result) == rows and texts
+    assert (result.columns, result.basis) == (right.columns, right.basis)
     assert [list(map(type, row)) for row in store.query(text)] == [list(map(type, row)) for row in rows]
 
 
@@ -82,9 +82,9 @@ def test_what_columns_say_otherwise_is_left_to_the_log(
     store: Store, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """What the columns do not hold, and what DuckDB means otherwise, is answered from the log."""
-    told = asked_of(monkeypatch)
+    texts = asked_of(monkeypatch)
     monkeypatch.setattr(duckdb_executor, "MANY", 0)
-    assert list(store.query(text)) and not told
+    assert list(store.query(text)) and not texts
 
 
 def test_explain_says_which_way_is_taken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_explain_says_which_way_is_taken(store: Store, monkeypatch: pytest.Monke
     text = "EXPLAIN MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE turn > 1"
     assert "column segments" not in str(list(store.query(text)))
     monkeypatch.setattr(duckdb_executor, "MANY", 0)
-    told = str(list(store.query(text)))
-    assert "from the column segments, summed by DuckDB" in told and "turn > 1: in columns" in told
+    other_text = str(list(store.query(text)))
+    assert "from the column segments, summed by DuckDB" in other_text and "turn > 1: in columns" in other_text
 
 
 def test_what_was_just_written_is_summed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

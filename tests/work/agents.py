@@ -14,17 +14,17 @@ Done = tuple[str, dict[str, Any], str]
 
 def messages_of(turns: Sequence[Sequence[Done]]) -> list[dict[str, Any]]:
     """The messages of a conversation: a question a turn, the calls it brings, and a final answer."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for number, calls in enumerate(turns, 1):
-        found.append({"role": "user", "content": f"Question {number}, please."})
+        records.append({"role": "user", "content": f"Question {number}, please."})
         for at, (tool, arguments, answer) in enumerate(calls):
             name = f"c{number}_{at}"
             function = {"name": tool, "arguments": json.dumps(arguments)}
             call = {"id": name, "type": "function", "function": function}
-            found.append({"role": "assistant", "content": f"I call {tool}.", "tool_calls": [call]})
-            found.append({"role": "tool", "tool_call_id": name, "content": answer})
-        found.append({"role": "assistant", "content": f"Answer {number}."})
-    return found
+            records.append({"role": "assistant", "content": f"I call {tool}.", "tool_calls": [call]})
+            records.append({"role": "tool", "tool_call_id": name, "content": answer})
+        records.append({"role": "assistant", "content": f"Answer {number}."})
+    return records
 
 
 def worked(store: Store, name: str, turns: Sequence[Sequence[Done]], user: str | None = None) -> None:

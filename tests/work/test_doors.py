@@ -156,8 +156,8 @@ def test_avoidance_is_three_warnings_at_most(store: Store) -> None:
     """However many tools fail, three are told, the last first; of one tool its own."""
     turns: list[list[Done]] = [[(f"t{tool}", {"n": n}, "Error: broken")] for tool in range(5) for n in range(3)]
     worked(store, "many", turns)
-    told = store.session("many").work.avoid()
-    assert [text.split()[0] for text in told] == ["t4", "t3", "t2"]
+    avoid = store.session("many").work.avoid()
+    assert [text.split()[0] for text in avoid] == ["t4", "t3", "t2"]
     assert len(store.session("many").work.avoid("t0")) == 1 and store.session("many").work.avoid("t9") == []
 
 

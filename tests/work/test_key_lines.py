@@ -53,11 +53,11 @@ def test_fields_of_json_are_said_without_its_signs() -> None:
     flights = [
         {"flight": f"HAT{n:03}", "prices": {"economy": n, "business": 2 * n}, "note": "x" * 150} for n in range(3)
     ]
-    found = {
+    weights = {
         line.text: line.weight for line in key_lines(json.dumps({"user_id": "mia_1", "age": 7, "flights": flights}))
     }
-    assert found["user_id: mia_1"] == 5 and found["age: 7"] == 4
-    assert "prices: economy 2, business 4" in found and "flight: HAT002" in found
+    assert weights["user_id: mia_1"] == 5 and weights["age: 7"] == 4
+    assert "prices: economy 2, business 4" in weights and "flight: HAT002" in weights
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,12 @@ def test_whatever_a_tool_gave_is_no_error(output: str) -> None:
 def test_no_pattern_goes_over_blank_lines_from_each(module: ModuleType) -> None:
     """A pattern of many lines begins with none of them: a hundred thousand blank lines would take a minute."""
     patterns = [value for value in vars(module).values() if isinstance(value, re.Pattern)]
-    many = [one.pattern for one in patterns if one.flags & re.MULTILINE and re.search(r"\^\\s[*+]", one.pattern)]
-    assert patterns and many + [one.pattern for one in patterns if r"\n(?=\s" in one.pattern] == []
+    many = [
+        pattern.pattern
+        for pattern in patterns
+        if pattern.flags & re.MULTILINE and re.search(r"\^\\s[*+]", pattern.pattern)
+    ]
+    assert patterns and many + [pattern.pattern for pattern in patterns if r"\n(?=\s" in pattern.pattern] == []
 
 
 def test_few_lines_are_told_apart_and_a_form_has_its_limit() -> None:

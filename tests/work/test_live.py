@@ -98,7 +98,7 @@ def test_a_page_of_a_tool_stands_with_its_answer_and_its_call(store: Store, live
 def test_the_model_is_not_asked_for_the_memory() -> None:
     """The schema of a decorated tool has the parameters that the model gives, and no other."""
     heard = ran(memory_store().live_session("a", l0_tokens_max=8_000), {"calculate": calculate})
-    schema = next(one["function"] for one in heard[0]["tools"] if one["function"]["name"] == "calculate")
+    schema = next(tool["function"] for tool in heard[0]["tools"] if tool["function"]["name"] == "calculate")
     assert list(schema["parameters"]["properties"]) == ["expression"]
 
 
@@ -179,7 +179,7 @@ def test_a_search_has_read_what_it_gives_and_nothing_else(store: Store, live: Li
     assert read == [claim]
 
 
-def said(ctx: ToolMemory) -> str:
+def user_page(ctx: ToolMemory) -> str:
     """The page of what the user said."""
     return ctx.search_pages("go on please")[0].page_id
 
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[Callable[[ToolMemory], Any], type[Exception], str]] = {
     "no page": (lambda ctx: ctx.annotate_page("p999", "x"), UnknownError, "no-page"),
     "no link": (lambda ctx: ctx.link_pages("dot", "dot", "likes"), UnknownError, "no-kind-of-link"),
     "no modality": (lambda ctx: ctx.create_page("x", "smell"), InputError, "no-modality"),
-    "a message": (lambda ctx: ctx.update_page(said(ctx), "x"), RefusedError, "said-stays"),
+    "a message": (lambda ctx: ctx.update_page(user_page(ctx), "x"), RefusedError, "said-stays"),
     "a link to itself": (lambda ctx: ctx.link_pages("dot", "dot", "references"), InputError, "link-to-itself"),
 }  # fmt: skip
 
@@ -304,8 +304,8 @@ def test_async_tools_await_the_memory() -> None:
         heard: list[dict[str, Any]] = []
         await live.user("Go on.")
         await live.run(model_of([("note", {"fails": False}), ("note", {"fails": True})], heard), tools={"note": note})
-        found = await store.query("TOOLS status, error, pages_created, pages_modified", session="a")
-        answer = [row async for row in found]
+        result = await store.query("TOOLS status, error, pages_created, pages_modified", session="a")
+        answer = [row async for row in result]
         await store.close()
         return [dict(zip(("status", "error", "created", "modified"), row, strict=True)) for row in answer]
 
@@ -346,7 +346,7 @@ def test_a_session_that_does_not_learn_writes_no_guard(store: Store) -> None:
     ran(live, {"broken": broken}, *[("broken", {})] * 4)
     live.close()
     assert rows(store, "GUARDS") == rows(store, "SKILLS") == [] and len(rows(store, "TOOLS error")) == 4
-    assert {row["type"] for row in map(dict, [{"type": one.type} for one in live.work.alarms()])} == {"failure"}
+    assert {row["type"] for row in map(dict, [{"type": alarm.type} for alarm in live.work.alarms()])} == {"failure"}
 
 
 def test_a_session_leaves_skills_as_it_ends_and_the_next_of_the_user_has_them(store: Store) -> None:

@@ -162,15 +162,19 @@ def test_sessions_are_found_in_steps(data: Path) -> None:
     store = vmstore.memory_store()
     for file in sorted((data / "swe-agent").glob("*.traj")):
         store.import_file(file)
-    found = store.work.search("marshmallow TimeDelta serialization", token_budget=500)
-    assert found.total_tokens + found.budget_remaining == 500 and found.recommended_load
-    names = {hit.session_id for hit in found.results}
-    assert {load.session_id for load in found.recommended_load} <= names
-    session = store.session(found.results[0].session_id)
+    hits = store.work.search("marshmallow TimeDelta serialization", token_budget=500)
+    assert hits.total_tokens + hits.budget_remaining == 500 and hits.recommended_load
+    names = {hit.session_id for hit in hits.results}
+    assert {load.session_id for load in hits.recommended_load} <= names
+    session = store.session(hits.results[0].session_id)
     listed = session.work.observations()
-    assert sum(tokens(one.line) for one in listed) < 20 * len(listed)
-    one = max(listed, key=lambda one: one.original_tokens)
-    assert one.summary and one.ratio < 0.35 and len(session.content(one.result)) > 4 * one.compressed_tokens
+    assert sum(tokens(entry.line) for entry in listed) < 20 * len(listed)
+    observation = max(listed, key=lambda value: value.original_tokens)
+    assert (
+        observation.summary
+        and observation.ratio < 0.35
+        and len(session.content(observation.result)) > 4 * observation.compressed_tokens
+    )
     earlier = session.work.observations(position=int(listed[3].result[1:]))
     assert [each.page for each in earlier] == [each.page for each in listed[:4]]
     vmstore.erase(store, page=listed[0].result, in_session=session.name)

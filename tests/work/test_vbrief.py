@@ -88,9 +88,14 @@ def test_documents_of_real_sessions_follow_the_schema(data: Path) -> None:
 def test_the_tools_keep_to_their_budgets(store: Store) -> None:
     """A search says what to load within the budget, and a session is loaded tier by tier as far as it goes."""
     tools = store.work.vbrief
-    found = tools.vbrief_memory_search("login cookie", tokenBudget=60)
-    assert found["totalTokens"] + found["budgetRemaining"] == 60 and found["recommendedLoad"]
-    assert {"sessionId", "relevanceScore", "memoryTiers", "recommendedTier"} <= found["results"][0].keys()
+    vbrief_memory_search = tools.vbrief_memory_search("login cookie", tokenBudget=60)
+    assert (
+        vbrief_memory_search["totalTokens"] + vbrief_memory_search["budgetRemaining"] == 60
+        and vbrief_memory_search["recommendedLoad"]
+    )
+    assert {"sessionId", "relevanceScore", "memoryTiers", "recommendedTier"} <= vbrief_memory_search["results"][
+        0
+    ].keys()
     assert {hit.session_id for hit in store.work.search("login cookie", user="ann").results} == {"mon", "tue"}
     assert store.work.search("login cookie", user="bob").results == []
     loaded = tools.vbrief_load_session("mon", maxTier=2, tokenBudget=200)

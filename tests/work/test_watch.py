@@ -12,8 +12,8 @@ from vmstore.work.watch import Alarm, CallWatch, identifiers
 
 def call(page: int, failed: bool | None = None, reason: str = "", **fields: object) -> PastCall:
     """A call."""
-    given = {"session": "s", "turn": 1, "tool": "read", "arguments": {"n": page}, **fields}
-    return PastCall(page=page, failed=failed, reason=reason, **given)  # type: ignore[arg-type]
+    input_fields = {"session": "s", "turn": 1, "tool": "read", "arguments": {"n": page}, **fields}
+    return PastCall(page=page, failed=failed, reason=reason, **input_fields)  # type: ignore[arg-type]
 
 
 def alarms(calls: list[PastCall], watch: CallWatch | None = None) -> list[tuple[str, int, int]]:
@@ -37,8 +37,8 @@ def test_the_same_call_with_the_same_answer_is_a_runaway_within_a_turn() -> None
     """Three times the same in a turn is told; in three turns, or with other answers, it is not."""
     same = [call(n, False, arguments={}, answer=answer_of("x")) for n in (1, 2, 3)]
     assert alarms(same) == [("runaway", 3, 3)]
-    assert alarms([one._replace(turn=one.page) for one in same]) == []
-    assert alarms([one._replace(answer=str(one.page)) for one in same]) == []
+    assert alarms([row._replace(turn=row.page) for row in same]) == []
+    assert alarms([row._replace(answer=str(row.page)) for row in same]) == []
 
 
 def test_the_same_call_after_much_else_is_no_runaway() -> None:
@@ -88,10 +88,10 @@ def check(alarm: Alarm, taken: list[PastCall]) -> None:
     """Holds an alarm against the calls so far."""
     assert alarm.type is GuardType.FAILURE and alarm.call is taken[-1] and alarm.call.failed
     assert alarm.times == len(alarm.calls) and alarm.times in (3, 6, 12, 24, 48)
-    assert all(one in taken and one.failed and one.tool == alarm.call.tool for one in alarm.calls)
+    assert all(call in taken and call.failed and call.tool == alarm.call.tool for call in alarm.calls)
 
 
 def test_identifiers_are_words_of_letters_and_digits() -> None:
     """Numbers, dates and plain words name nothing that could be looked up; ids do, however deep they stand."""
-    given = {"a": ["card_7334", {"b": "HAT0123"}], "day": "2024-05-01", "n": 3, "cabin": "economy", "zip": "10011"}
-    assert identifiers(given) == ["card_7334", "HAT0123"]
+    fields = {"a": ["card_7334", {"b": "HAT0123"}], "day": "2024-05-01", "n": 3, "cabin": "economy", "zip": "10011"}
+    assert identifiers(fields) == ["card_7334", "HAT0123"]

@@ -38,36 +38,40 @@ def measure(bench: Bench) -> Iterator[Row]:
         by_tokens = {
             tokens: verdicts(asked.prompts, recalled(session, tokens)) for tokens in (asked.window_tokens, 1_000)
         }
-        for tokens, found in by_tokens.items():
-            bench.say(f"  recall {tokens:,}: {kinds(asked, found)}")
+        for tokens, by_token in by_tokens.items():
+            bench.say(f"  recall {tokens:,}: {kinds(asked, by_token)}")
         ours = by_tokens[asked.window_tokens]
         yield row(RECALL, [answered(ours)])
         yield row(RECALL_1000, [answered(by_tokens[1_000])])
-        yield row(SHARE, [fmean(one.share for one in ours)])
-        yield row(STALE, [float(sum(one.stale for one in ours))])
+        yield row(SHARE, [fmean(item.share for item in ours)])
+        yield row(STALE, [float(sum(item.stale for item in ours))])
         for goal, tokens in ((BM25, asked.window_tokens), (BM25_1000, 1_000)):
-            found = verdicts(asked.prompts, by_words(session, tokens))
-            bench.say(f"  BM25 {tokens:,}: {kinds(asked, found)}")
-            yield row(goal, [answered(found)])
+            by_token = verdicts(asked.prompts, by_words(session, tokens))
+            bench.say(f"  BM25 {tokens:,}: {kinds(asked, by_token)}")
+            yield row(goal, [answered(by_token)])
     for name, goal in WINDOWS.items():
-        found = verdicts(asked.prompts, partial(windowed, asked, RIVALS[name]))
-        bench.say(f"  {name} {asked.window_tokens:,}: {kinds(asked, found)}")
-        yield row(goal, [answered(found)])
+        by_token = verdicts(asked.prompts, partial(windowed, asked, RIVALS[name]))
+        bench.say(f"  {name} {asked.window_tokens:,}: {kinds(asked, by_token)}")
+        yield row(goal, [answered(by_token)])
 
 
-def answered(found: list[Verdict]) -> float:
+def answered(actual_verdicts: list[Verdict]) -> float:
     """How many prompts are answered."""
-    return float(sum(one.answered for one in found))
+    return float(sum(actual_verdict.answered for actual_verdict in actual_verdicts))
 
 
-def kinds(asked: AdversarialSet, found: list[Verdict]) -> str:
+def kinds(asked: AdversarialSet, actual_verdicts: list[Verdict]) -> str:
     """How many prompts of each kind are answered."""
     names = list(dict.fromkeys(prompt.kind for prompt in asked.prompts))
-    told = []
+    texts = []
     for name in names:
-        some = [one.answered for prompt, one in zip(asked.prompts, found, strict=True) if prompt.kind == name]
-        told.append(f"{name} {sum(some)} of {len(some)}")
-    return ", ".join(told)
+        some = [
+            actual_verdict.answered
+            for prompt, actual_verdict in zip(asked.prompts, actual_verdicts, strict=True)
+            if prompt.kind == name
+        ]
+        texts.append(f"{name} {sum(some)} of {len(some)}")
+    return ", ".join(texts)
 
 
 def recalled(session: vmstore.Session, tokens: int) -> Callable[[Prompt], str]:
@@ -75,7 +79,7 @@ def recalled(session: vmstore.Session, tokens: int) -> Callable[[Prompt], str]:
 
     def window(prompt: Prompt) -> str:
         answer = session.memory.recall(prompt.text, tokens=tokens)
-        text = "\n".join(one.text for passage in answer.passages for one in passage.texts)
+        text = "\n".join(text.text for passage in answer.passages for text in passage.texts)
         return text[: tokens * CHARS_A_TOKEN]
 
     return window

@@ -91,9 +91,9 @@ def _beside(
 def _many(bench: Bench, goal: Goal, size: int) -> Row:
     rounds, block = bench.size(15, 2), BLOCKS[size]
     deeds = deeds_of(2, (rounds + 1) * block * size, size)
-    told = [[records.record(deed, content=True) for deed in commit] for commit in deeds]
+    calls = [[records.record(deed, content=True) for deed in commit] for commit in deeds]
     log = peers.InPlace(bench.folder / "in-place", bench.size(peers.PREALLOCATED_BYTES, 8 << 20))
-    raw, ours = Turns(told), Turns(deeds)
+    raw, ours = Turns(calls), Turns(deeds)
     with doors.opened(bench.folder / f"by-{size}.vms") as store:
         session = store.session("s", create=True)
 
@@ -110,7 +110,7 @@ def _cpu(bench: Bench) -> Iterator[Row]:
     size, rounds = bench.size(1000, 200), bench.size(7, 2)
     each = bench.size(15, 2)
     deeds = deeds_of(3, (rounds + 1) * each * size, size)
-    told = [[records.record(deed, content=True) for deed in commit] for commit in deeds]
+    calls = [[records.record(deed, content=True) for deed in commit] for commit in deeds]
     sheets = [doors.prepared(commit) for commit in deeds]
     rows = peers.Rows(bench.memory / "rows.db")
     with (
@@ -119,12 +119,12 @@ def _cpu(bench: Bench) -> Iterator[Row]:
     ):
         session, appender = store.session("s", create=True), doors.Appender(bare)
         contenders = {
-            "sqlite3": _times(each, Turns(told), rows.append),
+            "sqlite3": _times(each, Turns(calls), rows.append),
             "log": _times(each, Turns(sheets), lambda sheet: appender.append(*sheet)),
             "vmstore": _times(each, Turns(deeds), lambda commit: doors.write(session, commit)),
         }
         try:
-            contenders["chuk"] = _times(each, Turns(told), peers.chuk_log())
+            contenders["chuk"] = _times(each, Turns(calls), peers.chuk_log())
         except MissingError as missing:
             bench.say(f"left out: {CALL_PEER.name}: {missing}")
         times = bench.race(contenders, rounds + 1)
@@ -146,12 +146,12 @@ def _on_end(bench: Bench) -> Row:
         session = store.session("s", create=True)
         acts: dict[str, Callable[[Any, Any], None]] = {
             "vmstore": lambda deeds, _: doors.write(session, deeds),
-            "sqlite3": lambda _, told: rows.append(told),
+            "sqlite3": lambda _, value: rows.append(value),
         }
         for deeds in commits(Story(4, Texts(4)), size * count, size):
-            told = [records.record(deed, content=True) for deed in deeds]
+            calls = [records.record(deed, content=True) for deed in deeds]
             for name, act in acts.items():
-                taken[name] += bench.time(name, partial(act, deeds, told))
+                taken[name] += bench.time(name, partial(act, deeds, calls))
     rows.close()
     return row(CALL_ON, [taken["sqlite3"] / taken["vmstore"]])
 

@@ -55,7 +55,7 @@ SPEED = Goal("from a session of 10,000 turns, ms CPU", 20, LOWER)
 GOALS = (ANSWERED, MEAN, LARGEST, VOIDED, *VOIDED_AT.values(), *AT.values(), *RIVAL.values(), *TOPIC.values(), SPEED)
 
 
-class Told(NamedTuple):
+class TellingCost(NamedTuple):
     """What telling a set took: the tokens of each call, and of the one before what each voided."""
 
     tokens: list[int]
@@ -75,16 +75,17 @@ def measure(bench: Bench) -> Iterator[Row]:
     asked = adversarial_set()
     with vmstore.memory_store() as store:
         session = store.session("hundred", create=True)
-        told = tell(session, asked, asked.window_tokens)
-        window = partial(read, session, asked.window_tokens, told)
-        found = verdicts(asked.prompts, window)
+        other_row = tell(session, asked, asked.window_tokens)
+        window = partial(read, session, asked.window_tokens, other_row)
+        actual_verdicts = verdicts(asked.prompts, window)
         bench.say(
-            "  not answered: " + ", ".join(str(p.number) for p, v in zip(asked.prompts, found, strict=True) if not v[0])
+            "  not answered: "
+            + ", ".join(str(p.number) for p, v in zip(asked.prompts, actual_verdicts, strict=True) if not v[0])
         )
-        yield row(ANSWERED, [answered(found)])
-        yield row(MEAN, [fmean(told.tokens)])
-        yield row(LARGEST, [float(max(told.tokens))])
-        yield row(VOIDED, [told.share])
+        yield row(ANSWERED, [answered(actual_verdicts)])
+        yield row(MEAN, [fmean(other_row.tokens)])
+        yield row(LARGEST, [float(max(other_row.tokens))])
+        yield row(VOIDED, [other_row.share])
         for tokens, goal in VOIDED_AT.items():
             yield row(goal, [tell(store.session(f"hundred at {tokens}", create=True), asked, tokens).share])
         for tokens in BUDGETS:
@@ -96,7 +97,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(SPEED, _speed(bench.size(TURNS, 10)))
 
 
-def tell(session: vmstore.Session, asked: AdversarialSet, tokens: int) -> Told:
+def tell(session: vmstore.Session, asked: AdversarialSet, tokens: int) -> TellingCost:
     """Tells the turns of a set, a prompt assembled for each."""
     messages: list[dict[str, Any]] = []
     prompts: list[vmstore.AssembledPrompt] = []
@@ -107,19 +108,21 @@ def tell(session: vmstore.Session, asked: AdversarialSet, tokens: int) -> Told:
         session.record({"model": MODEL, "messages": list(messages)}, {"choices": [{"message": answer}]})
         messages.append(answer)
     texts = ["".join(json.dumps(message, ensure_ascii=False) for message in prompt.messages) for prompt in prompts]
-    return Told([prompt.tokens for prompt in prompts], [_voided(before, text) for before, text in pairwise(texts)])
+    return TellingCost(
+        [prompt.tokens for prompt in prompts], [_voided(before, text) for before, text in pairwise(texts)]
+    )
 
 
 def _voided(before: str, text: str) -> int:
-    same = next((at for at, (one, other) in enumerate(zip(before, text, strict=False)) if one != other), None)
+    same = next((at for at, (first, other) in enumerate(zip(before, text, strict=False)) if first != other), None)
     return 0 if same is None else (len(before) - same) // CHARS_A_TOKEN
 
 
-def read(session: vmstore.Session, tokens: int, told: Told | None, prompt: Prompt) -> str:
+def read(session: vmstore.Session, tokens: int, value: TellingCost | None, prompt: Prompt) -> str:
     """What can be read in the request that is assembled for a prompt, but for the prompt itself."""
     made = session.memory.assemble(prompt.text, tokens=tokens)
-    if told is not None:
-        told.tokens.append(made.tokens)
+    if value is not None:
+        value.tokens.append(made.tokens)
     return json.dumps([made.prepend, made.messages[:-1], made.beside], ensure_ascii=False)
 
 
@@ -142,11 +145,15 @@ def _topics(bench: Bench, path: Path) -> Iterator[Row]:
                 for each in value["questions"]
                 if each["kind"].startswith(kind)
             ]
-            found = verdicts(prompts, partial(read, session, TOPICS_TOKENS, None))
-            out = [prompt.number for prompt, one in zip(prompts, found, strict=True) if not one.answered]
+            actual_verdicts = verdicts(prompts, partial(read, session, TOPICS_TOKENS, None))
+            out = [
+                prompt.number
+                for prompt, actual_verdict in zip(prompts, actual_verdicts, strict=True)
+                if not actual_verdict.answered
+            ]
             bench.say(f"  {kind}: not answered {out}")
             if prompts:
-                yield row(goal, [answered(found) / len(prompts)])
+                yield row(goal, [answered(actual_verdicts) / len(prompts)])
 
 
 def _at(date: str) -> int:

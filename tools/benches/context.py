@@ -52,13 +52,17 @@ def measure(bench: Bench) -> Iterator[Row]:
         path = built(bench, bench.size(*wanted), LIVE)
         with doors.opened(path) as store:
             rounds = asked(bench, store.session(stores.SESSION), bench.folder / f"ready-{wanted[0]}.db")
-        medians[size] = [percentile(one.ours, 0.5) for one in rounds]
-        yield row(P50[size], [percentile(one.ours, 0.5) / percentile(one.ready, 0.5) for one in rounds])
-        yield row(P99[size], [percentile(one.ours, 0.99) / percentile(one.ours, 0.5) for one in rounds])
+        medians[size] = [percentile(each_round.ours, 0.5) for each_round in rounds]
+        yield row(
+            P50[size], [percentile(each_round.ours, 0.5) / percentile(each_round.ready, 0.5) for each_round in rounds]
+        )
+        yield row(
+            P99[size], [percentile(each_round.ours, 0.99) / percentile(each_round.ours, 0.5) for each_round in rounds]
+        )
     yield row(GROWTH, [a / b for a, b in zip(medians["5,000,000"], medians["100,000"], strict=True)])
     with doors.opened(built(bench, bench.size(*SIZES["100,000"]), LIVE_FEW)) as store:
         rounds = asked(bench, store.session(stores.SESSION), bench.folder / "ready-few.db")
-    yield row(FEW, [percentile(one.ours, 0.5) / percentile(one.ready, 0.5) for one in rounds])
+    yield row(FEW, [percentile(each_round.ours, 0.5) / percentile(each_round.ready, 0.5) for each_round in rounds])
     yield from _forks(bench)
 
 

@@ -54,8 +54,8 @@ def measure(bench: Bench) -> Iterator[Row]:
         }
         taken = bench.race({"film": lambda: msgspec.json.encode(film(store, session))}, bench.size(ROUNDS, 2))
         yield row(MADE, in_ms(taken["film"]))
-        for one in contenders.values():
-            one()
+        for contender in contenders.values():
+            contender()
         times = bench.race(contenders, bench.size(ROUNDS, 2))
         for goal, name in ((AGAIN, "again"), (TEXTS, "texts"), (REQUEST, "request"), (WHY, "why")):
             yield row(goal, in_ms(times[name]))
@@ -67,7 +67,7 @@ def measure(bench: Bench) -> Iterator[Row]:
 
 def in_ms(seconds: list[float]) -> list[float]:
     """Milliseconds of seconds."""
-    return [1e3 * one for one in seconds]
+    return [1e3 * each_seconds for each_seconds in seconds]
 
 
 @contextmanager
@@ -83,13 +83,13 @@ def served(store: vmstore.Store) -> Iterator[Callable[[str], bytes]]:
         headers = {"Accept-Encoding": "gzip"}
         connection.request("GET", target, headers=headers)
         try:
-            found = connection.getresponse()
+            response = connection.getresponse()
         except http.client.RemoteDisconnected:  # the server closes what was idle for seconds, on a busy machine
             connection.request("GET", target, headers=headers)
-            found = connection.getresponse()
-        content = found.read()
-        assert found.status == 200, content
-        return gzip.decompress(content) if found.headers["Content-Encoding"] == "gzip" else content
+            response = connection.getresponse()
+        content = response.read()
+        assert response.status == 200, content
+        return gzip.decompress(content) if response.headers["Content-Encoding"] == "gzip" else content
 
     try:
         yield ask
@@ -102,14 +102,14 @@ def served(store: vmstore.Store) -> Iterator[Callable[[str], bytes]]:
 def scrubbed(path: Path, calls: int) -> None:
     """A store with a session whose requests are its last messages: each call brings some and lets as many go."""
     texts = iter(text.Texts(1))
-    said: list[dict[str, str]] = []
+    records: list[dict[str, str]] = []
     with vmstore.open(path) as store:
         for call in range(calls):
             for nth in range(MESSAGES - 1):
-                said.append({"role": "assistant" if nth else "user", "content": next(texts).decode()})
+                records.append({"role": "assistant" if nth else "user", "content": next(texts).decode()})
             answer = {"role": "assistant", "content": next(texts).decode()}
             response = {"choices": [{"message": answer, "finish_reason": "stop"}]}
-            request = {"model": "m", "messages": said[-WINDOW:]}
+            request = {"model": "m", "messages": records[-WINDOW:]}
             store.record(stores.SESSION, request, response, at_us=1 + call * 1_000_000)
-            said.append(answer)
+            records.append(answer)
         store.admin.follow()

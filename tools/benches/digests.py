@@ -48,8 +48,8 @@ def measure(bench: Bench) -> Iterator[Row]:
         raise MissingError(f"{DATA} is not there: digests are measured on the sessions where they lie")
     with _imported(["swe-agent", "tau-bench", "pi"]) as store:
         made = [digest("p7", _task(store, info.session)) for info in store.sessions()]
-        yield row(FIRST, [float(max(one.costs[0] for one in made))])
-        yield row(SECOND, [float(max(one.costs[1] for one in made))])
+        yield row(FIRST, [float(max(item.costs[0] for item in made))])
+        yield row(SECOND, [float(max(item.costs[1] for item in made))])
         names = sorted(info.session for info in store.sessions() if info.session.startswith(AIRLINE))
         yield from _cards(store, names[: bench.size(len(names), 30)])
     store = vmstore.memory_store()
@@ -65,9 +65,9 @@ def _task(store: vmstore.Store, name: str) -> plan.PlanContent:
     """A task of the first thing that a person said in a session."""
     session = store.session(name)
     first = next(page for page in session.pages(type="transcript") if page.role == "user")
-    said = session.content(first.page).decode("utf-8", "replace")
-    sentences = dict.fromkeys(" ".join(one.split())[: plan.TEXT_CHARS_MAX] for one in _SENTENCES.split(said))
-    steps = [one for one in sentences if one][: plan.STEPS_MAX]
+    text = session.content(first.page).decode("utf-8", "replace")
+    sentences = dict.fromkeys(" ".join(word.split())[: plan.TEXT_CHARS_MAX] for word in _SENTENCES.split(text))
+    steps = [sentence for sentence in sentences if sentence][: plan.STEPS_MAX]
     return plan.made(steps[0], [], steps)
 
 
@@ -76,14 +76,14 @@ def _cards(store: vmstore.Store, names: Sequence[str]) -> Iterator[Row]:
     watch = CallWatch()
     weighed: list[tuple[float, str]] = []
     calls: list[PastCall] = []
-    told = {"cards": 0, "newest": 0, "window": 0}
+    fields = {"cards": 0, "newest": 0, "window": 0}
     failures, sizes, texts = 0, [], list[str]()
     for name in names:
-        found = chosen_cards([*reversed(weighed), *_learned(calls)], CARDS)
-        size = tokens("\n\n".join(found)) if found else 0
+        chosen = chosen_cards([*reversed(weighed), *_learned(calls)], CARDS)
+        size = tokens("\n\n".join(chosen)) if chosen else 0
         sizes.append(float(size))
         rivals = {
-            "cards": "\n\n".join(found),
+            "cards": "\n\n".join(chosen),
             "newest": "\n\n".join(_within(texts[::-1], size)),
             "window": "\n\n".join(texts)[-4 * size :] if size else "",
         }
@@ -91,14 +91,14 @@ def _cards(store: vmstore.Store, names: Sequence[str]) -> Iterator[Row]:
         for call in (call for call in run if call.failed and call.reason):
             failures += 1
             for rival, text in rivals.items():
-                told[rival] += _plain(call.reason)[:REASON_CHARS] in _plain(text)
+                fields[rival] += _plain(call.reason)[:REASON_CHARS] in _plain(text)
         for call in run:
             weighed += [(guard_weight(alarm.times), card(alarm.text)) for alarm in watch.take(call)]
         calls += run
         texts = [text for text in _texts(store, name) if text] or texts
-    yield row(TOLD, [told["cards"] / failures])
-    yield row(NEWEST, [told["newest"] / failures])
-    yield row(WINDOW, [told["window"] / failures])
+    yield row(TOLD, [fields["cards"] / failures])
+    yield row(NEWEST, [fields["newest"] / failures])
+    yield row(WINDOW, [fields["window"] / failures])
     yield row(SIZE, [sum(sizes) / len(sizes)])
 
 

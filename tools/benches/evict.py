@@ -39,7 +39,9 @@ Closed = dict[str, list[list[float]]]
 def measure(bench: Bench) -> Iterator[Row]:
     """The family of traces, then the real sessions where they are."""
     made = [family(seed, bench.size(*REFERENCES)) for seed in range(bench.size(*SEEDS))]
-    closed = table(bench, f"{len(made)} traces of {len(made[0].asked):,} references", [[one] for one in made], BUDGETS)
+    closed = table(
+        bench, f"{len(made)} traces of {len(made[0].asked):,} references", [[item] for item in made], BUDGETS
+    )
     yield from (row(goal, shares) for goal, shares in zip(MADE, closed[DEFAULT], strict=True))
     yield row(AHEAD, [ahead(closed)])
     if not DATA.is_dir():
@@ -99,8 +101,8 @@ def missed(contender: Contender, traces: Sequence[Trace], budget: float) -> floa
 
 def contenders() -> dict[str, Contender]:
     """Every policy shipped with its own parameters, the peer's formula, and the optimum."""
-    found: dict[str, Contender] = {name: by_policy(name) for name in map(full_name, SHIPPED)}
-    return {**found, PEER: by_peer, BEST: by_belady}
+    actual_contenders: dict[str, Contender] = {name: by_policy(name) for name in map(full_name, SHIPPED)}
+    return {**actual_contenders, PEER: by_peer, BEST: by_belady}
 
 
 def by_policy(name: str) -> Contender:
@@ -149,14 +151,14 @@ def cost(chosen: Policy, trace: Trace, budget: int) -> Cost:
 
 def going(chosen: Policy, here: dict[int, Resident], need: int, now: PolicyMoment) -> list[Resident]:
     """The first of a policy's victims that free what is needed."""
-    found: list[Resident] = []
+    residents: list[Resident] = []
     if need > 0:
         for scored in chosen.victims(now):
-            found.append(here[scored.page])
-            need -= found[-1].tokens
+            residents.append(here[scored.page])
+            need -= residents[-1].tokens
             if need <= 0:
                 break
-    return found
+    return residents
 
 
 def by_peer(trace: Trace, budget: int) -> Cost:
@@ -175,13 +177,13 @@ def by_peer(trace: Trace, budget: int) -> Cost:
         if used + size > budget:
             count = len(order)
             worth = sorted(
-                (0.4 * at / count + 0.4e-6 * trace.pages[one].importance, one) for at, one in enumerate(order)
+                (0.4 * at / count + 0.4e-6 * trace.pages[entry].importance, entry) for at, entry in enumerate(order)
             )
-            for _, one in worth:
+            for _, item in worth:
                 if used + size <= budget:
                     break
-                del order[one]
-                used -= trace.pages[one].tokens
+                del order[item]
+                used -= trace.pages[item].tokens
                 evictions += 1
         order[page] = None
         used += size

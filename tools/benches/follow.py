@@ -46,8 +46,8 @@ def measure(bench: Bench) -> Iterator[Row]:
         reader.wait()
     floor.close()
     bench.flushes(floors)
-    yield row(P50, [percentile(one, 0.50) for one in rows])
-    yield row(P99, [percentile(one, 0.99) for one in rows])
+    yield row(P50, [percentile(row, 0.50) for row in rows])
+    yield row(P99, [percentile(row, 0.99) for row in rows])
 
 
 def _ask(reader: Popen[str], position: int) -> float:
@@ -60,5 +60,5 @@ def _ask(reader: Popen[str], position: int) -> float:
 
 def _answer(reader: Popen[str]) -> dict[str, float]:
     assert reader.stdout is not None, "the reader answers"
-    told: dict[str, float] = json.loads(reader.stdout.readline())
-    return told
+    counts: dict[str, float] = json.loads(reader.stdout.readline())
+    return counts

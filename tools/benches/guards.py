@@ -70,13 +70,13 @@ def measure(bench: Bench) -> Iterator[Row]:
         )
     with _imported(["swe-agent", "tau-bench"]) as store:
         calls = _calls(store)
-        own, other = _found(store.work.alarms(), LABELS)
-        counted, counted_other = _found(_counted(store), LABELS)
+        own, other = _alarm_counts(store.work.alarms(), LABELS)
+        counted, counted_other = _alarm_counts(_counted(store), LABELS)
         names = sorted(info.session for info in store.sessions() if info.session.startswith(AIRLINE))
         together = [call for name in names for call in past_calls(store.session(name))]
     watch = CallWatch()
     alarms = [alarm for call in together for alarm in watch.take(call) if alarm.type is GuardType.FAILURE]
-    across, _ = _found([guard_info(alarm.call.session, alarm) for alarm in alarms], LABELS_ACROSS)
+    across, _ = _alarm_counts([guard_info(alarm.call.session, alarm) for alarm in alarms], LABELS_ACROSS)
     labels, across_labels = _count(LABELS), _count(LABELS_ACROSS)
     yield row(WARNED, [(own + across) / (labels + across_labels)])
     yield row(OWN, [own / labels])
@@ -86,11 +86,11 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(COUNTER_FALSE, [100 * counted_other / calls])
     with _imported(["pi"]) as store:
         (name,) = [info.session for info in store.sessions()]
-        for found, rate, false in (
+        for item, rate, false in (
             (store.session(name).work.alarms(), HELD, HELD_FALSE),
             (_counted(store), HELD_COUNTER, HELD_COUNTER_FALSE),
         ):
-            met, other = _found(found, {name: LABELS_PI})
+            met, other = _alarm_counts(item, {name: LABELS_PI})
             yield row(rate, [met / len(LABELS_PI)])
             yield row(false, [100 * other / _calls(store)])
     yield row(AFTER, [_after(together, alarms) / sum(bool(call.failed) for call in together)])
@@ -115,11 +115,11 @@ def _count(labels: Mapping[str, Sequence[str]]) -> int:
     return sum(map(len, labels.values()))
 
 
-def _found(alarms: Sequence[GuardInfo], labels: Mapping[str, Sequence[str]]) -> tuple[int, int]:
+def _alarm_counts(alarms: Sequence[GuardInfo], labels: Mapping[str, Sequence[str]]) -> tuple[int, int]:
     """How many labels an alarm stands at, with three calls counted, and how many alarms stand elsewhere."""
     places = {(name, page) for name, pages in labels.items() for page in pages}
-    told = {(alarm.session, alarm.page) for alarm in alarms if alarm.count == 3}
-    return len(places & told), sum((alarm.session, alarm.page) not in places for alarm in alarms)
+    rows = {(alarm.session, alarm.page) for alarm in alarms if alarm.count == 3}
+    return len(places & rows), sum((alarm.session, alarm.page) not in places for alarm in alarms)
 
 
 def _counted(store: vmstore.Store) -> list[GuardInfo]:
@@ -140,9 +140,13 @@ def _after(calls: Sequence[PastCall], alarms: Sequence[Alarm]) -> int:
     """How many failures had been warned of before, calls in their order."""
     warned = [alarm.call for alarm in alarms if alarm.times == 3]
     order = {(call.session, call.page): at for at, call in enumerate(calls)}
-    first = {at: one for one in warned if (at := order[one.session, one.page]) >= 0}
+    first = {at: row for row in warned if (at := order[row.session, row.page]) >= 0}
     return sum(
-        any(begun < at and one in same_failures([one, call]) for begun, one in first.items() if one.tool == call.tool)
+        any(
+            begun < at and item in same_failures([item, call])
+            for begun, item in first.items()
+            if item.tool == call.tool
+        )
         for at, call in enumerate(calls)
         if call.failed
     )

@@ -98,7 +98,7 @@ def _referring(residents: int, references: int, seed: int) -> float:
 
 def _session(residents: int) -> Kernel:
     """A session whose prompt has room for some pages, five times as many said."""
-    told = {"l0_tokens_max": residents * TOKENS * 10 // 8, "reserve_faults_tokens": 0, "compress": False}
+    fields = {"l0_tokens_max": residents * TOKENS * 10 // 8, "reserve_faults_tokens": 0, "compress": False}
     count = 0
 
     def write(mutation: m.AnyMutation) -> int:
@@ -109,7 +109,7 @@ def _session(residents: int) -> Kernel:
     def never(request: Any) -> m.Compress:
         raise AssertionError("nothing is shortened here")
 
-    kernel = Kernel(State(lambda position, ref: encoded(told)), write, never)
+    kernel = Kernel(State(lambda position, ref: encoded(fields)), write, never)
     kernel.tell(m.Settings(0))
     for number in range(residents * 5):
         message = kernel.tell(m.Message(3, 2, 0))
@@ -224,12 +224,12 @@ def _words(number: int) -> str:
 
 
 def _floor(floor: peers.Floor) -> list[float]:
-    found = []
+    actual = []
     for _ in range(20):
         started = wall()
         floor.append(bytes(FLOOR_BYTES))
-        found.append(wall() - started)
-    return found
+        actual.append(wall() - started)
+    return actual
 
 
 class _Timed:
@@ -259,7 +259,9 @@ class _Timed:
 def _pi(bench: Bench) -> Iterator[Row]:
     with vmstore.memory_store() as store:
         (source,) = [
-            one.session for file in sorted((DATA / "pi").glob("*.jsonl")) for one in store.import_file(file).sessions
+            session.session
+            for file in sorted((DATA / "pi").glob("*.jsonl"))
+            for session in store.import_file(file).sessions
         ][:1]
         driven: dict[int, Live] = {}
         for goal, budget in zip(COST, (16_000, 64_000), strict=True):  # first: they are what a user pays
@@ -268,8 +270,8 @@ def _pi(bench: Bench) -> Iterator[Row]:
         yield row(BESIDE, [_beside(store, driven[64_000])])
         driven[200_000] = store.admin.redrive(source, "vm-200000", l0_tokens_max=200_000)
         for goal, budget in zip(VOIDED, (64_000, 200_000), strict=True):
-            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85, "batches": False}
-            single = store.admin.redrive(source, f"single-{budget}", **told)
+            fields = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85, "batches": False}
+            single = store.admin.redrive(source, f"single-{budget}", **fields)
             yield row(goal, [_voided(driven[budget]) / _voided(single)])
 
 
@@ -296,13 +298,18 @@ def _window(store: vmstore.Store, session: Live, characters: int, share: float) 
     prices, kept, size = Prices(), deque[str](), 0
     pages = {page.position: page for page in session.pages() if page.role != "system"}
     facts = SessionLog(store.admin.log, Branch(store.admin.views, session.runtime().session))
-    for told in facts.after(0):
-        for position, one in told.mutations:
-            if isinstance(one, m.Create) and one.message and one.content is not None and position in pages:
-                text = facts.cell(position, one.content).decode("utf-8", "replace")
+    for commit in facts.after(0):
+        for position, mutation in commit.mutations:
+            if (
+                isinstance(mutation, m.Create)
+                and mutation.message
+                and mutation.content is not None
+                and position in pages
+            ):
+                text = facts.cell(position, mutation.content).decode("utf-8", "replace")
                 kept.append(json.dumps({"role": pages[position].role, "content": text}, ensure_ascii=False))
                 size += len(kept[-1])
-            elif isinstance(one, m.Pack):
+            elif isinstance(mutation, m.Pack):
                 target = characters if size <= characters else characters * share
                 while size > target:
                     size -= len(kept.popleft())
@@ -340,9 +347,9 @@ def _beside(store: vmstore.Store, session: Live) -> float:
     """The bytes of commits without their cells, against those of the contents as they were accepted."""
     beside = contents = 0
     facts = SessionLog(store.admin.log, Branch(store.admin.views, session.runtime().session))
-    for told in facts.after(0):
-        beside += HEADER_BYTES + len(told.commit.body) + COMMITMENT_BYTES * told.commit.cell_count
-        contents += sum(made.size for _, made in told.mutations if isinstance(made, m.Create))
+    for commit in facts.after(0):
+        beside += HEADER_BYTES + len(commit.commit.body) + COMMITMENT_BYTES * commit.commit.cell_count
+        contents += sum(made.size for _, made in commit.mutations if isinstance(made, m.Create))
     return beside / contents
 
 

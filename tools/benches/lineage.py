@@ -110,13 +110,13 @@ def asked(sources: Sources, count: int) -> list[int]:
     chance = random.Random(5)
     pages = [page for page, targets in sources.items() if targets]
     chance.shuffle(pages)
-    found: list[int] = []
+    numbers: list[int] = []
     for page in pages:
         if len(breadth_first(sources, page)) in CLOSURE:
-            found.append(page)
-            if len(found) == count:
+            numbers.append(page)
+            if len(numbers) == count:
                 break
-    return found
+    return numbers
 
 
 def breadth_first(sources: Sources, page: int) -> set[int]:

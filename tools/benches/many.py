@@ -83,8 +83,8 @@ def _asked(bench: Bench, count: int, many: Path, long: Path) -> list[float]:
         sessions = [small.session(f"s{chance.randrange(count // CHUNKS * CHUNKS)}") for _ in range(questions)]
 
         def ask_small() -> None:
-            for one in sessions:
-                one.context()
+            for session in sessions:
+                session.context()
 
         def ask_long() -> None:
             for _ in range(questions):

@@ -37,7 +37,7 @@ FILE_BUDGETS = (8_000, 4_000, 16_000)
 
 def goals(name: str) -> dict[int, dict[str, Goal]]:
     """What must hold of a set's story, by budget and column; nobody tunes on the set `unseen` or on a file."""
-    found = {
+    fields = {
         8_000: {
             "now": Goal(f"{name}, 8,000 tokens: current decision at first look, per cent", 93),
             "now_after": Goal(f"{name}, 8,000 tokens: current decision after faults, per cent", 97),
@@ -47,7 +47,7 @@ def goals(name: str) -> dict[int, dict[str, Goal]]:
         4_000: {"now": Goal(f"{name}, 4,000 tokens: current decision at first look, per cent", 92)},
         16_000: {"now": Goal(f"{name}, 16,000 tokens: current decision at first look, per cent", 93)},
     }
-    return {budget: found[budget] for budget in (FILE_BUDGETS if name == FILE else SETS[name].budgets)}
+    return {budget: fields[budget] for budget in (FILE_BUDGETS if name == FILE else SETS[name].budgets)}
 
 
 OVER = Goal("calls over budget, all budgets", 0, LOWER)
@@ -95,12 +95,12 @@ def measure(bench: Bench) -> Iterator[Row]:
     for name, tales in _stories(bench, seeds, held_out):
         for budget, columns in goals(name).items():
             scores: dict[str, list[Score]] = {}
-            for one in tales:
-                scores.setdefault("vmstore", []).append(Watch(budget, one).live())
+            for each_tale in tales:
+                scores.setdefault("vmstore", []).append(Watch(budget, each_tale).live())
                 for contender, rival in RIVALS.items():
-                    scores.setdefault(contender, []).append(Watch(budget, one).rival(rival(budget, SYSTEM)))
-            for contender, told in scores.items():
-                figures = "  ".join(f"{k} {mean(v):.4g}" for k, v in _columns(told))
+                    scores.setdefault(contender, []).append(Watch(budget, each_tale).rival(rival(budget, SYSTEM)))
+            for contender, other_score in scores.items():
+                figures = "  ".join(f"{k} {mean(v):.4g}" for k, v in _columns(other_score))
                 bench.say(f"  {name} {budget:6,} {contender:22}{figures}")
             ours = scores["vmstore"]
             over += [score.over for score in ours]
@@ -129,7 +129,7 @@ def _stories(
 
 
 def _columns(scores: Sequence[Score]) -> list[tuple[str, list[float]]]:
-    return [(name, [float(getattr(one, name)) for one in scores]) for name in Score._fields]
+    return [(name, [float(getattr(score, name)) for score in scores]) for name in Score._fields]
 
 
 def _ahead(ours: Score, theirs: Score) -> int:
@@ -144,9 +144,9 @@ def _ahead(ours: Score, theirs: Score) -> int:
 class Watch:
     """Sees each request of one contender as it is sent, and keeps what it costs and what can be read in it."""
 
-    def __init__(self, budget: int, told: Tale | FileTale) -> None:
+    def __init__(self, budget: int, other_tale: Tale | FileTale) -> None:
         self.budget = budget
-        self.tale = told
+        self.tale = other_tale
         self.tokens: list[int] = []
         self.costs: list[float] = []
         self.faults = 0
@@ -167,29 +167,29 @@ class Watch:
 
     # ---- contenders
 
-    def rival(self, one: Rival) -> Score:
+    def rival(self, each_rival: Rival) -> Score:
         """A contender without a store: it makes a request of what it was told."""
         for deed in self.tale.deeds:
-            self._tell(one, deed)
+            self._tell(each_rival, deed)
         for question in self.tale.questions:
-            one.user(question.text)
-            request = one.request()
+            each_rival.user(question.text)
+            request = each_rival.request()
             self.sees(request)
             answer = reads(request, question)
             self._unsent += CACHED * self.tokens[-1] if answer is None else 0.0
-            one.assistant("I see.")
+            each_rival.assistant("I see.")
             self._seen.append((question, answer, answer))
         return self.score()
 
-    def _tell(self, one: Rival, deed: Deed) -> None:
+    def _tell(self, rival: Rival, deed: Deed) -> None:
         if deed.role == "user":
-            one.user(deed.texts[0])
+            rival.user(deed.texts[0])
             return
-        self.sees(one.request())
+        self.sees(rival.request())
         if deed.role == "assistant":
-            one.assistant(deed.texts[0])
+            rival.assistant(deed.texts[0])
         else:
-            one.tools(deed.texts)
+            rival.tools(deed.texts)
 
     def live(self) -> Score:
         """vmstore, with its own loop for the questions."""
@@ -217,9 +217,9 @@ class Watch:
 
     def score(self) -> Score:
         """What came of it."""
-        now = [one for one in self._seen if one[0].then is None]
-        then = [one for one in self._seen if one[0].then is not None]
-        changed = [one for one in now if one[0].stale]
+        now = [row for row in self._seen if row[0].then is None]
+        then = [row for row in self._seen if row[0].then is not None]
+        changed = [row for row in now if row[0].stale]
         self.misses = [
             f"{q.wording} {'same' if q.same else 'other'}: {q.text}" for q, _, last in self._seen if last != RIGHT
         ]
@@ -239,24 +239,24 @@ class Watch:
         )  # fmt: skip
 
 
-def _share(found: Iterable[bool]) -> float:
-    hits = list(found)
+def _share(actual: Iterable[bool]) -> float:
+    hits = list(actual)
     return 100 * sum(hits) / len(hits) if hits else 0.0
 
 
-def common(one: str, other: str) -> int:
+def common(text: str, other: str) -> int:
     """How many characters two texts begin with that are the same."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+        low, high = (middle, high) if text[:middle] == other[:middle] else (low, middle - 1)
     return low
 
 
 def asking(ids: Sequence[str]) -> dict[str, Any]:
     """An assistant's message that calls a tool for each id."""
     function = {"name": "read", "arguments": '{"path": "notes"}'}
-    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    calls = [{"id": name, "type": "function", "function": function} for name in ids]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -274,12 +274,12 @@ def reads(request: dict[str, Any], question: Asked) -> str | None:
     now, old = _last(lines, question.now, question.subject), None
     for statement in (question.then,) if question.then else question.stale:
         old = max(
-            (one for one in (old, _last(lines, statement, question.subject, question.now.value)) if one is not None),
+            (case for case in (old, _last(lines, statement, question.subject, question.now.value)) if case is not None),
             default=None,
         )
     if question.then is not None:
-        said = [_said(lines, question.now), _said(lines, question.then)]
-        return RIGHT if all(one is not None for one in said) or (said[0] and _has(question, said[0])) else None
+        texts = [_line_with(lines, question.now), _line_with(lines, question.then)]
+        return RIGHT if all(text is not None for text in texts) or (texts[0] and _has(question, texts[0])) else None
     if now is None:
         return None if old is None else WRONG
     return RIGHT if old is None or old <= now else WRONG
@@ -295,22 +295,22 @@ def _last(lines: Sequence[tuple[float, str]], statement: Statement, subject: str
 
     A claim that says the `new` value beside it tells that this one is past.
     """
-    found: list[float] = []
+    numbers: list[float] = []
     thing = subject.removeprefix("the ").casefold().split()
     for number, (at, text) in enumerate(lines):
         claim = re.search(r"Decision: (.*)", text, re.DOTALL)
-        said = all(one in text for one in statement.texts)
+        value = all(each_text in text for each_text in statement.texts)
         if claim is None:
-            found += [at] if said else []
+            numbers += [at] if value else []
             continue
-        told = claim[1].casefold()
-        if said or (statement.value.casefold() in told and all(word in told for word in thing)):
-            found += [] if new and new.casefold() in told else [1e9 + number]
-    return max(found, default=None)
+        casefold = claim[1].casefold()
+        if value or (statement.value.casefold() in casefold and all(word in casefold for word in thing)):
+            numbers += [] if new and new.casefold() in casefold else [1e9 + number]
+    return max(numbers, default=None)
 
 
-def _said(lines: Sequence[tuple[float, str]], statement: Statement) -> str | None:
-    return next((text for _, text in lines if all(one in text for one in statement.texts)), None)
+def _line_with(lines: Sequence[tuple[float, str]], statement: Statement) -> str | None:
+    return next((text for _, text in lines if all(each_text in text for each_text in statement.texts)), None)
 
 
 def _lines(request: dict[str, Any]) -> Iterator[tuple[float, str]]:
@@ -359,13 +359,13 @@ class Reader:
 
 def _results(request: dict[str, Any]) -> list[str]:
     """The pages that the last search found."""
-    found: list[str] = []
+    texts: list[str] = []
     for message in request["messages"]:
         if message["role"] == "tool" and '"results"' in str(message["content"]):
             text = str(message["content"])
-            told = json.loads(text[text.index("{") :])
-            found = [result["page_id"] for result in told.get("results", [])]
-    return found
+            document = json.loads(text[text.index("{") :])
+            texts = [result["page_id"] for result in document.get("results", [])]
+    return texts
 
 
 def _calls(tool: str, arguments: dict[str, Any], number: int) -> dict[str, Any]:

@@ -57,16 +57,16 @@ AWAITED = """kind => {
 def measure(bench: Bench) -> Iterator[Row]:
     """Opens the page again and again, each time of a server that was asked nothing yet, then scrubs."""
     loaded = [(PAGE / name).read_bytes() for name in ("index.html", "page.js", "page.css")]
-    with chromium() as found:
+    with chromium() as context:
         count = bench.size(*CALLS)
         path = stores.built(bench, f"scrubbed-{count}", lambda place: scrubbed(place, count))
-        opened = bench.race({"open": lambda: opening(found, path)}, bench.size(*OPENINGS))
+        opened = bench.race({"open": lambda: opening(context, path)}, bench.size(*OPENINGS))
         yield row(OPENED, in_ms(opened["open"]))
-        with serving.served(path, stores.SESSION) as url, window(found, f"{url}&call={count // 2}") as page:
+        with serving.served(path, stores.SESSION) as url, window(context, f"{url}&call={count // 2}") as page:
             for goal, times in scrubs(bench, page):
                 yield row(goal, in_ms(times))
     yield row(BUNDLE, [sum(map(len, loaded))])
-    yield row(PACKED, [sum(len(gzip.compress(one, 9)) for one in loaded)])
+    yield row(PACKED, [sum(len(gzip.compress(item, 9)) for item in loaded)])
 
 
 def opening(chromium: Any, path: Path) -> float:
@@ -106,7 +106,7 @@ def scrubs(bench: Bench, page: Any) -> Iterator[tuple[Goal, list[float]]]:
 
 def in_ms(seconds: list[float]) -> list[float]:
     """Milliseconds of seconds."""
-    return [1e3 * one for one in seconds]
+    return [1e3 * each_seconds for each_seconds in seconds]
 
 
 def chromium() -> AbstractContextManager[Any]:
@@ -124,11 +124,11 @@ def chromium() -> AbstractContextManager[Any]:
 @contextmanager
 def window(chromium: Any, url: str) -> Iterator[Any]:
     """A window of its own that remembers nothing, on its way to an address."""
-    found = chromium.new_context(viewport={"width": 1280, "height": 800})
-    found.add_init_script(PAINTED)
-    page = found.new_page()
+    actual = chromium.new_context(viewport={"width": 1280, "height": 800})
+    actual.add_init_script(PAINTED)
+    page = actual.new_page()
     page.goto(url, wait_until="commit")
     try:
         yield page
     finally:
-        found.close()
+        actual.close()

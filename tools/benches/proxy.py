@@ -61,8 +61,8 @@ class Client:
 
     async def ask(self, about: str, *, streams: bool = False, grows: bool = True) -> Waited:
         """Asks once, with all that was said so far."""
-        said = [*self._said, message(about, 0)]
-        body = json.dumps({"model": "m-1", "messages": said, "stream": streams}).encode()
+        items = [*self._said, message(about, 0)]
+        body = json.dumps({"model": "m-1", "messages": items, "stream": streams}).encode()
         began = wall()
         self._writer.write(HEAD.format(self._host, len(body)).encode() + body)
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
@@ -78,7 +78,7 @@ class Client:
             await self._reader.readexactly(size)
             at_first = wall()
         if grows:
-            self._said = [*said, answers.MESSAGE]
+            self._said = [*items, answers.MESSAGE]
         return Waited(at_first - began, wall() - began)
 
     async def _chunk(self) -> bytes:
@@ -107,8 +107,8 @@ def proxied(store: Path, upstream: str) -> Iterator[str]:
 def figures(url: str) -> dict[str, int]:
     """What a proxy says it has done."""
     with urllib.request.urlopen(f"{url}/vmstore") as answer:
-        told: dict[str, int] = json.load(answer)
-    return told
+        counts: dict[str, int] = json.load(answer)
+    return counts
 
 
 def _settled(url: str, calls: int) -> dict[str, int]:
@@ -145,14 +145,14 @@ def measure(bench: Bench) -> Iterator[Row]:
 async def _alternating(bench: Bench, bare: str, proxy: str, added: list[list[float]]) -> None:
     """Adds this round's p50, p99 and first byte, each in ms above the bare forward."""
     burden = bench.burden("vmstore")
-    async with Client(bare, "bare") as one, Client(proxy, "proxied") as other:
+    async with Client(bare, "bare") as each_client, Client(proxy, "proxied") as other:
         waits: tuple[list[float], list[float]] = ([], [])
         firsts: tuple[list[float], list[float]] = ([], [])
         for n in range(bench.size(*PAIRS)):
-            for client, wait in zip((one, other), waits, strict=True):
+            for client, wait in zip((each_client, other), waits, strict=True):
                 wait.append((await client.ask(f"question {n}", grows=False)).whole)
         for n in range(bench.size(*STREAMS)):
-            for client, first in zip((one, other), firsts, strict=True):
+            for client, first in zip((each_client, other), firsts, strict=True):
                 first.append((await client.ask(f"stream {n}", streams=True, grows=False)).first)
     for share, (plain, ours) in ((0.5, waits), (0.99, waits), (0.5, firsts)):
         at = 2 if plain is firsts[0] else int(share > 0.5)

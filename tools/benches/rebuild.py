@@ -31,9 +31,9 @@ BUDGET_S = 100.0
 def measure(bench: Bench) -> Iterator[Row]:
     """All rows of rebuilding; rates are mutations a second of CPU."""
     count, raw, few = bench.size(*MUTATIONS), bench.size(*MUTATIONS_RAW), bench.size(*MUTATIONS_PEER)
-    big, small = stores.told(bench, count, 1000), stores.told(bench, raw, SMALL)
-    told = commits(Story(1, Texts(1)), count, 1000)  # what the big store was told
-    blobs = [records.encode(records.record(deed, content=False)) for deeds in told for deed in deeds]
+    big, small = stores.filled_store(bench, count, 1000), stores.filled_store(bench, raw, SMALL)
+    other_commits = commits(Story(1, Texts(1)), count, 1000)  # what the big store was told
+    blobs = [records.encode(records.record(deed, content=False)) for deeds in other_commits for deed in deeds]
     repository, events = _repository(deeds_of(1, few, 1000, content=False))
     doors.cut(big)
     contenders: dict[str, Callable[[], Any]] = {
@@ -59,9 +59,9 @@ def _views(bench: Bench, path: Path, fold: Callable[[], Any]) -> Iterator[Row]:
     peaks: list[float] = []
 
     def from_nothing() -> float:
-        told = child.run("fold", path)
-        peaks.append(told["peak"])
-        return told["seconds"]
+        done = child.run("fold", path)
+        peaks.append(done["peak"])
+        return done["seconds"]
 
     contenders = {"msgspec": Act(fold), "vmstore": Act(from_nothing, before=lambda: doors.forget_views(path))}
     times = bench.race(contenders, bench.size(3, 2), budget_s=BUDGET_S)
@@ -88,5 +88,5 @@ def _repository(deeds: Sequence[Sequence[Deed]]) -> tuple[Callable[[], Any], int
         for deed in commit:
             events += peers.relive(page, pages, records.record(deed, content=False))
     app.save(*pages.values())
-    ids = [one.id for one in pages.values()]
-    return lambda: [app.repository.get(one) for one in ids], events
+    ids = [page.id for page in pages.values()]
+    return lambda: [app.repository.get(name) for name in ids], events

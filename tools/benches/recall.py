@@ -67,18 +67,20 @@ def measure(bench: Bench) -> Iterator[Row]:
         yield from _coding_file(bench)
         return
     every = bench.size(1, 10)
-    talks = [one._replace(recalls=one.recalls[::every]) for one in locomo()]
+    talks = [yardstick._replace(recalls=yardstick.recalls[::every]) for yardstick in locomo()]
     ours = _left_out(talks)
     yield from _conversations(talks, ours)
     chance = random.Random(17)
-    typos = [one._replace(recalls=[_misspelled(recall, chance) for recall in one.recalls]) for one in talks]
+    typos = [talk._replace(recalls=[_misspelled(recall, chance) for recall in talk.recalls]) for talk in talks]
     yield row(TYPO, [_mean(_recalls(typos, ours, 10))])
-    said = [one._replace(recalls=one.recalls[::every]) for one in locomo(observations=True)]
-    asked = sum(len(one.recalls) for one in said)
+    replaces = [yardstick._replace(recalls=yardstick.recalls[::every]) for yardstick in locomo(observations=True)]
+    asked = sum(len(item.recalls) for item in replaces)
     step = max(1, asked // STATEMENTS_ASKED)
-    yield row(STATEMENTS, [_mean(_recalls([one._replace(recalls=one.recalls[::step]) for one in said], ours, 10))])
+    yield row(
+        STATEMENTS, [_mean(_recalls([item._replace(recalls=item.recalls[::step]) for item in replaces], ours, 10))]
+    )
     shipped = partial(_ranked, weights=None)
-    together = [one._replace(recalls=one.recalls[::every]) for one in locomo(together=True)]
+    together = [yardstick._replace(recalls=yardstick.recalls[::every]) for yardstick in locomo(together=True)]
     yield row(TOGETHER, [_mean(_recalls(together, shipped, 10))])
     yield row(PLAIN, [_mean(_recalls(talks, _bm25, 10))])
     yield row(FTS5, [_mean(_recalls(talks, _fts5, 10))])
@@ -88,27 +90,31 @@ def measure(bench: Bench) -> Iterator[Row]:
 
 def _conversations(talks: Sequence[Yardstick], ours: Ranking) -> Iterator[Row]:
     """Recall by places, kinds of question and budgets."""
-    orders = [(one, recall, ours(one, recall.question)) for one in talks for recall in one.recalls]
+    orders = [(talk, recall, ours(talk, recall.question)) for talk in talks for recall in talk.recalls]
     for goal, most in ((AT_5, 5), (AT_10, 10), (AT_20, 20)):
         yield row(goal, [_mean(_share(recall, order[:most]) for _, recall, order in orders)])
     for goal in KINDS:
         kind = goal.name.rpartition(", ")[2]
-        found = [_share(recall, order[:10]) for _, recall, order in orders if recall.category == kind]
-        yield row(goal, [_mean(found)])
+        actual_shares = [_share(recall, order[:10]) for _, recall, order in orders if recall.category == kind]
+        yield row(goal, [_mean(actual_shares)])
     for tokens, goal, hops in ((1_000, WITHIN_1000, HOPS_1000), (2_000, WITHIN_2000, HOPS_2000)):
-        shares = [(recall.category, _share(recall, _within(one, order, tokens))) for one, recall, order in orders]
+        shares = [(recall.category, _share(recall, _within(item, order, tokens))) for item, recall, order in orders]
         yield row(goal, [_mean(share for _, share in shares)])
         yield row(hops, [_mean(share for kind, share in shares if kind == "multi-hop")])
 
 
 def _coding(shipped: Ranking) -> Iterator[Row]:
     """The half of the coding recalls that no weight was learned from."""
-    held = [one._replace(recalls=[recall for recall in one.recalls if not recall.tuned]) for one in coding()]
-    ours = _mean(_recalls(held, shipped, 10))
+    replaces = [
+        session._replace(recalls=[recall for recall in session.recalls if not recall.tuned]) for session in coding()
+    ]
+    ours = _mean(_recalls(replaces, shipped, 10))
     yield row(CODE, [ours])
-    found = [float(_share(recall, shipped(one, recall.question)[:10]) > 0) for one in held for recall in one.recalls]
-    yield row(CODE_ANY, [_mean(found)])
-    yield row(CODE_AHEAD, [ours - _mean(_recalls(held, _bm25, 10))])
+    numbers = [
+        float(_share(recall, shipped(item, recall.question)[:10]) > 0) for item in replaces for recall in item.recalls
+    ]
+    yield row(CODE_ANY, [_mean(numbers)])
+    yield row(CODE_AHEAD, [ours - _mean(_recalls(replaces, _bm25, 10))])
 
 
 def _coding_file(bench: Bench) -> Iterator[Row]:
@@ -122,11 +128,11 @@ def _coding_file(bench: Bench) -> Iterator[Row]:
         "BM25": (_bm25, FILE_BM25),
         "FTS5": (_fts5, FILE_FTS5),
     }
-    tantivy = _tantivy([one for one, _ in asked])
+    tantivy = _tantivy([item for item, _ in asked])
     if tantivy is not None:
         rankings["tantivy"] = (tantivy, FILE_TANTIVY)
     for name, (ranking, goals) in rankings.items():
-        orders = [(recall, ranking(one, recall.question)) for one, recalls in asked for recall in recalls]
+        orders = [(recall, ranking(item, recall.question)) for item, recalls in asked for recall in recalls]
         for most, goal in goals.items():
             shares[name] = [recall.share(order[:most]) for recall, order in orders]
             yield row(goal, [_mean(shares[name])])
@@ -140,18 +146,18 @@ def _left_out(talks: Sequence[Yardstick]) -> Ranking:
     """Ranks each conversation with weights learned from the others and from the tuned half of the coding recalls."""
     from relevance_weights import CODING_WEIGHT, conversation, learned, lessons
 
-    code = [lesson for one in coding() for lesson in lessons(one, CODING_WEIGHT)]
-    taught = {one.name: list(lessons(one, 1.0)) for one in talks}
+    code = [lesson for session in coding() for lesson in lessons(session, CODING_WEIGHT)]
+    taught = {talk.name: list(lessons(talk, 1.0)) for talk in talks}
     weights = {
         name: learned(
             [lesson for other, some in taught.items() if other != name for lesson in some] + code, conversation()
         )
         for name in taught
     }
-    return lambda one, question: _ranked(one, question, weights[one.name])
+    return lambda value, question: _ranked(value, question, weights[value.name])
 
 
-def _ranked(one: Yardstick, question: str, weights: Any) -> Sequence[int]:
+def _ranked(yardstick: Yardstick, question: str, weights: Any) -> Sequence[int]:
     import numpy as np
 
     from vmstore.relevance.measures import FEATURES
@@ -161,44 +167,44 @@ def _ranked(one: Yardstick, question: str, weights: Any) -> Sequence[int]:
     from vmstore.relevance.weights import CANDIDATES
     from vmstore.relevance.weights import weights as shipped
 
-    asked = question_of(parse_query(question, one.texts.analyzer), last_us(one.texts))
+    asked = question_of(parse_query(question, yardstick.texts.analyzer), last_us(yardstick.texts))
     if not asked.needles:
         return []
-    rows, values, work = scored(one.texts, asked, CANDIDATES)
+    rows, values, work = scored(yardstick.texts, asked, CANDIDATES)
     known = shipped(work=work)
     weighed = np.array([known.get(name, 0.0) for name in FEATURES]) if weights is None else weights
-    found: list[int] = rows[np.argsort(-(values @ weighed), kind="stable")[:DEEP]].tolist()
-    return found
+    numbers: list[int] = rows[np.argsort(-(values @ weighed), kind="stable")[:DEEP]].tolist()
+    return numbers
 
 
-def _bm25(one: Yardstick, question: str) -> Sequence[int]:
+def _bm25(yardstick: Yardstick, question: str) -> Sequence[int]:
     from vmstore.errors import InputError
     from vmstore.search.rank import by_words
 
     try:
-        return [hit.row for hit in by_words(one.texts, question, DEEP)]  # type: ignore[arg-type]
+        return [hit.row for hit in by_words(yardstick.texts, question, DEEP)]  # type: ignore[arg-type]
     except InputError:
         return []
 
 
-def _fts5(one: Yardstick, question: str) -> Sequence[int]:
+def _fts5(yardstick: Yardstick, question: str) -> Sequence[int]:
     """SQLite's own full text search: any of the words, by its bm25."""
     words = " OR ".join(f'"{word}"' for word in "".join(c if c.isalnum() else " " for c in question).split())
-    db = _table(one)
+    db = _table(yardstick)
     return [row for (row,) in db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 120", (words,))]
 
 
 _TABLES: dict[str, sqlite3.Connection] = {}
 
 
-def _table(one: Yardstick) -> sqlite3.Connection:
-    if one.name not in _TABLES:
+def _table(yardstick: Yardstick) -> sqlite3.Connection:
+    if yardstick.name not in _TABLES:
         db = sqlite3.connect(":memory:")
         db.execute("CREATE VIRTUAL TABLE t USING fts5(text, tokenize='porter unicode61')")
-        texts = one.texts.texts(range(one.texts.count))
+        texts = yardstick.texts.texts(range(yardstick.texts.count))
         db.executemany("INSERT INTO t(rowid, text) VALUES (?, ?)", enumerate(texts))
-        _TABLES[one.name] = db
-    return _TABLES[one.name]
+        _TABLES[yardstick.name] = db
+    return _TABLES[yardstick.name]
 
 
 def _by_tantivy(talks: Sequence[Yardstick]) -> Iterator[Row]:
@@ -214,20 +220,20 @@ def _tantivy(yardsticks: Sequence[Yardstick]) -> Ranking | None:
     except ImportError:
         return None
     indexes = {}
-    for one in yardsticks:
+    for yardstick in yardsticks:
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("text", tokenizer_name="en_stem")
         builder.add_integer_field("row", stored=True)
         index = tantivy.Index(builder.build())
         writer = index.writer(15_000_000, 1)
-        for number, text in enumerate(one.texts.texts(range(one.texts.count))):
+        for number, text in enumerate(yardstick.texts.texts(range(yardstick.texts.count))):
             writer.add_document(tantivy.Document(text=text, row=number))
         writer.commit()
         index.reload()
-        indexes[one.name] = index
+        indexes[yardstick.name] = index
 
-    def ranked(one: Yardstick, question: str) -> Sequence[int]:
-        index = indexes[one.name]
+    def ranked(each_yardstick: Yardstick, question: str) -> Sequence[int]:
+        index = indexes[each_yardstick.name]
         plain = "".join(c if c.isalnum() else " " for c in question)
         searcher = index.searcher()
         hits = searcher.search(index.parse_query(plain, ["text"]), DEEP).hits
@@ -241,9 +247,9 @@ def _misspelled(recall: Recall, chance: random.Random) -> Recall:
 
 
 def _recalls(yardsticks: Iterable[Yardstick], ranking: Ranking, most: int) -> Iterator[float]:
-    for one in yardsticks:
-        for recall in one.recalls:
-            yield _share(recall, ranking(one, recall.question)[:most])
+    for yardstick in yardsticks:
+        for recall in yardstick.recalls:
+            yield _share(recall, ranking(yardstick, recall.question)[:most])
 
 
 def _share(recall: Recall, rows: Sequence[int]) -> float:
@@ -251,11 +257,11 @@ def _share(recall: Recall, rows: Sequence[int]) -> float:
     return len(set(recall.rows).intersection(rows)) / len(recall.rows)
 
 
-def _within(one: Yardstick, order: Sequence[int], tokens: int) -> Sequence[int]:
+def _within(yardstick: Yardstick, order: Sequence[int], tokens: int) -> Sequence[int]:
     """The first texts that fit a budget."""
     import numpy as np
 
-    chars = one.texts.columns(np.array(order, np.int64)).chars
+    chars = yardstick.texts.columns(np.array(order, np.int64)).chars
     spent = np.cumsum(-(-chars // CHARS_A_TOKEN))
     return order[: int(np.searchsorted(spent, tokens, "right"))]
 

@@ -54,10 +54,10 @@ def talk(count: int, about: str = "") -> list[dict[str, Any]]:
 def _grown(bench: Bench) -> Iterator[Row]:
     request = {"model": "m-1", "messages": talk(bench.size(*PAGES))}
     message = {"role": "assistant", "content": None}
-    told = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9_000}}
+    fields = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9_000}}
 
     def answer(n: int) -> dict[str, Any]:
-        return {"id": f"chatcmpl-{n:024}", **told}
+        return {"id": f"chatcmpl-{n:024}", **fields}
 
     calls = bench.size(*UNCHANGED_CALLS)
     yield row(UNCHANGED, [_growth(bench.memory / "a.vms", request, lambda n: None, calls)])
@@ -121,7 +121,7 @@ def _grown_import(bench: Bench) -> Iterator[Row]:
 
     few, seconds = ([taken(calls, n) for n in range(2)] for calls in files)
     yield row(GROWTH, [large / small for small, large in zip(few, seconds, strict=True)])
-    yield row(RATE, [files[many].stat().st_size / 1e6 / one for one in seconds])
+    yield row(RATE, [files[many].stat().st_size / 1e6 / each_seconds for each_seconds in seconds])
 
 
 def _transcript(path: Path, calls: int) -> Path:
@@ -153,4 +153,4 @@ def _imported(bench: Bench) -> Iterator[Row]:
     allowed = 1.1 * sum(map(len, distinct)) + 500 * len(calls)
     yield row(IMPORT, [doors.log_bytes(path) / allowed])
     yield row(IMPORT_TIME, [seconds])
-    yield row(CONTEXT, [statistics.median(one) for one in times])
+    yield row(CONTEXT, [statistics.median(time) for time in times])

@@ -33,4 +33,4 @@ def measure(bench: Bench) -> Iterator[Row]:
     sizes = {"long": len(whole.encode()) / 1e6, "pages": sum(len(page.encode()) for page in pages) / 1e6}
     bench.say(f"  {sizes['long']:.1f} MB in one text, {sizes['pages']:.1f} MB in {len(pages)}")
     for goal, name in ((LONG, "long"), (PAGES, "pages")):
-        yield row(goal, [sizes[name] / one for one in taken[name]])
+        yield row(goal, [sizes[name] / item for item in taken[name]])

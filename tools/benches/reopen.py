@@ -16,14 +16,14 @@ MUTATIONS = (1_000_000, 4_000)
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Both rows of reopening, each time in a process of its own; imports are off the clock."""
-    big = stores.copied(stores.told(bench, bench.size(*MUTATIONS), 1000), bench.folder / "big.vms")
+    big = stores.copied(stores.filled_store(bench, bench.size(*MUTATIONS), 1000), bench.folder / "big.vms")
     stores.tell(bench.folder / "empty.vms", 20, 20)
     peaks: list[float] = []
 
     def reopen() -> float:
-        told = child.run("reopen", big, stores.SESSION)
-        peaks.append(told["peak"])
-        return told["seconds"]
+        done = child.run("reopen", big, stores.SESSION)
+        peaks.append(done["peak"])
+        return done["seconds"]
 
     def reopen_empty() -> float:
         return child.seconds("reopen", bench.folder / "empty.vms", stores.SESSION)

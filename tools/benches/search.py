@@ -105,12 +105,12 @@ def _weight(rank: int) -> float:
 
 def _made(chance: random.Random, count: int) -> list[str]:
     """Made words, each once, the shorter ones more often among the first."""
-    found: dict[str, None] = {}
-    while len(found) < count:
-        syllables = chance.choice((1, 2)) if len(found) < 20_000 else chance.choice((2, 3))
+    fields: dict[str, None] = {}
+    while len(fields) < count:
+        syllables = chance.choice((1, 2)) if len(fields) < 20_000 else chance.choice((2, 3))
         word = "".join(chance.choice(SYLLABLES) for _ in range(syllables)) + chance.choice(ENDINGS)
-        found.setdefault(word)
-    return list(found)
+        fields.setdefault(word)
+    return list(fields)
 
 
 def written(path: Path, pages: int, *, sessions: int = 1, seed: int = 1) -> None:

@@ -22,16 +22,16 @@ MUTATIONS = (100_000, 4_000)
 def measure(bench: Bench) -> Iterator[Row]:
     """Sizes of closed files; they do not spread."""
     count = bench.size(*MUTATIONS)
-    told = []
+    other_rows = []
     for size, goal in LOG.items():
-        path = stores.copied(stores.told(bench, count, size), bench.folder / f"by-{size}.vms")
+        path = stores.copied(stores.filled_store(bench, count, size), bench.folder / f"by-{size}.vms")
         with doors.opened(path) as store:
             doors.compact(store)
         rows = peers.Rows(bench.memory / f"json-{size}.db", peers.json_text)
         for commit in deeds_of(1, count, size):
             rows.append([records.record(deed, content=True) for deed in commit])
-        told.append(row(goal, [doors.log_bytes(path) / rows.close()]))
+        other_rows.append(row(goal, [doors.log_bytes(path) / rows.close()]))
         if size == 20:
             views = row(VIEWS, [doors.views_bytes(path) / count])
-    yield from told
+    yield from other_rows
     yield views

@@ -48,7 +48,7 @@ def _shares(bench: Bench) -> Iterator[Row]:
     """Appends, and beside them the hashes they need and a seal of as many commits."""
     commits, rounds = bench.size(*COMMITS), bench.size(*ROUNDS)
     deeds = deeds_of(5, commits * EACH, EACH)
-    sheets = [doors.prepared(one) for one in deeds]
+    sheets = [doors.prepared(each_deed) for each_deed in deeds]
     bodies = [(encode(mutations), contents) for mutations, contents in sheets]  # type: ignore[arg-type]
     names, ids = count(), SystemIds()
     key = vmstore.new_key(bench.memory / "key")
@@ -56,14 +56,14 @@ def _shares(bench: Bench) -> Iterator[Row]:
 
         def append() -> None:
             session = store.session(f"s{next(names)}", create=True)
-            for one in deeds:
-                doors.write(session, one)
+            for each_deed in deeds:
+                doors.write(session, each_deed)
 
         def chain() -> None:
             end = bytes(32)
             for position, (body, contents) in enumerate(bodies):
                 sealed = b"".join(
-                    [commit(salt, one) for salt, one in zip(ids.salts(len(contents)), contents, strict=True)]
+                    [commit(salt, content) for salt, content in zip(ids.salts(len(contents)), contents, strict=True)]
                 )
                 end = link(end, position + 1, EACH, 0, 0, NO_REQUEST, body, sealed)
 
@@ -71,13 +71,13 @@ def _shares(bench: Bench) -> Iterator[Row]:
             vmstore.seal(still, key, bench.memory / f"seal-{next(names)}")
 
         session = still.session("s", create=True)
-        for one in deeds:
-            doors.write(session, one)
+        for deed in deeds:
+            doors.write(session, deed)
         times = bench.race({"vmstore": Act(append), "chain": chain, "seal": seal}, rounds + 1)
     times = {name: taken[1:] for name, taken in times.items()}
     both = zip(times["chain"], times["seal"], times["vmstore"], strict=True)
     yield row(SHARE, [(hashes + sealing) / appending for hashes, sealing, appending in both])
-    yield row(CHAIN, [one / other for one, other in zip(times["chain"], times["vmstore"], strict=True)])
+    yield row(CHAIN, [first / other for first, other in zip(times["chain"], times["vmstore"], strict=True)])
 
 
 def _encrypted(bench: Bench, goal: Goal, each: int) -> Row:
@@ -92,8 +92,8 @@ def _encrypted(bench: Bench, goal: Goal, each: int) -> Row:
 
         def append(store: Store) -> None:
             session = store.session(f"s{next(names)}", create=True)
-            for one in deeds:
-                doors.write(session, one)
+            for deed in deeds:
+                doors.write(session, deed)
 
         acts = {"vmstore": partial(append, plain), "encrypted": partial(append, encrypted)}
         times = bench.race(acts, rounds + 1)
@@ -107,8 +107,8 @@ def _opened(bench: Bench) -> Row:
     key, path = new_store_key(bench.memory / "store-key"), bench.memory / "long.vms"
     with doors.opened(path, key) as store:
         session = store.session("s", create=True)
-        for one in deeds_of(5, mutations, 100):
-            doors.write(session, one)
+        for deed in deeds_of(5, mutations, 100):
+            doors.write(session, deed)
 
     def ask() -> None:
         with doors.opened(path, key) as store:
@@ -134,4 +134,4 @@ def _proof(bench: Bench) -> Iterator[Row]:
         bench.time("vmstore", lambda: check(proof.proof, key.public, proof.content)) for _ in range(bench.size(51, 5))
     ]
     yield row(PROOF, sizes)
-    yield row(CHECKED, [1e3 * one for one in times])
+    yield row(CHECKED, [1e3 * time for time in times])

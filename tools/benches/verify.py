@@ -18,7 +18,7 @@ BUDGET_S = 150.0
 def measure(bench: Bench) -> Iterator[Row]:
     """Both rows of verifying; the store has pages and messages, but no contents to hash."""
     count = bench.size(*MUTATIONS)
-    path = stores.told(bench, count, 1000, content=False)
+    path = stores.filled_store(bench, count, 1000, content=False)
     copy = stores.copied(path, bench.folder / "rebuilt.vms")
     with doors.opened(path) as store:
 

@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     with vmstore.open(path) as store:
         positions = {info.session: info.position for info in store.sessions() if info.session.startswith("live")}
     eight, nine = what_ifs(POLICIES, BUDGETS)[: bench.size(8, 2)], NINE[: bench.size(9, 2)]
-    tasks = [Task(name, end, one) for name, end in positions.items() for one in eight]
+    tasks = [Task(name, end, item) for name, end in positions.items() for item in eight]
     first = next(iter(positions.items()))
 
     def swept(processes: int) -> None:
@@ -40,7 +40,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     contenders = {
         "one": Act(lambda: swept(1)),
         "two": Act(lambda: swept(2)),
-        "table": Act(lambda: sweep(source, [Task(*first, one) for one in nine], processes=1)),
+        "table": Act(lambda: sweep(source, [Task(*first, item) for item in nine], processes=1)),
     }
     times = bench.race(contenders, bench.size(5, 2), clock=wall)
     yield row(SWEEP, ratios(times["one"], times["two"]))
@@ -51,6 +51,6 @@ def redriven(path: Path, count: int) -> None:
     """A store with the session that ships, said again so many times to memories of different budgets."""
     demo = importlib.resources.files("vmstore.shell") / "demo.jsonl"
     with vmstore.open(path) as store, importlib.resources.as_file(demo) as file:
-        (told,) = store.import_file(file).sessions
+        (session,) = store.import_file(file).sessions
         for nth in range(count):
-            store.admin.redrive(told.session, f"live-{nth}", l0_tokens_max=8_000 + 2_000 * nth)
+            store.admin.redrive(session.session, f"live-{nth}", l0_tokens_max=8_000 + 2_000 * nth)

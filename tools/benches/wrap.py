@@ -69,16 +69,16 @@ def load(client: Any, calls: int, burden: float) -> list[float]:
     begun = wall()
 
     def talk(conversation: int) -> None:
-        said = [message(f"{conversation}, message {n}", n) for n in range(MESSAGES)]
+        messages = [message(f"{conversation}, message {n}", n) for n in range(MESSAGES)]
         for call in range(conversation, calls, CONVERSATIONS):
             if (early := begun + call / RATE - wall()) > 0:
                 time.sleep(early)
             asked = wall()
-            answer = client.post("/v1/chat/completions", json={"model": "m-1", "messages": said}).json()
+            answer = client.post("/v1/chat/completions", json={"model": "m-1", "messages": messages}).json()
             if burden:
                 time.sleep(burden)
             waits.append(wall() - asked)
-            said += [answer["choices"][0]["message"], message(f"{conversation}, call {call}", 0)]
+            messages += [answer["choices"][0]["message"], message(f"{conversation}, call {call}", 0)]
 
     threads = [threading.Thread(target=talk, args=(n,)) for n in range(CONVERSATIONS)]
     for thread in threads:
@@ -97,7 +97,7 @@ def message(about: str, number: int) -> dict[str, str]:
 def gaps_in(path: Path, calls: int) -> int:
     """How many calls a store holds as gaps; each conversation has a session, and each call is there."""
     with vmstore.open(path) as store:
-        found = [store.session(info.session).calls() for info in store.sessions()]
-    assert len(found) == CONVERSATIONS, f"{len(found)} sessions"
-    assert sum(map(len, found)) == calls, "a call is missing"
-    return sum(call.status == "gap" for session in found for call in session)
+        actual_calls = [store.session(info.session).calls() for info in store.sessions()]
+    assert len(actual_calls) == CONVERSATIONS, f"{len(actual_calls)} sessions"
+    assert sum(map(len, actual_calls)) == calls, "a call is missing"
+    return sum(call.status == "gap" for session in actual_calls for call in session)

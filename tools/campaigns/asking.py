@@ -101,20 +101,20 @@ def ask(folder: Path, slots: Slots, seed: int, mode: str) -> None:
         while not slots.stopped:
             time.sleep(PAUSE_S)
             names = [info.session for info in store.sessions()]
-            one = bool(names) and chance.random() < 0.7
+            each_bool = bool(names) and chance.random() < 0.7
             if lived := [name for name in names if name.startswith("live") and chance.random() < 0.3]:
                 names = lived
-            text, session = chance.choice(ONE if one else ALL), chance.choice(names) if one else None
+            text, session = chance.choice(ONE if each_bool else ALL), chance.choice(names) if each_bool else None
             try:
                 answer = store.query(text, session=session)
             except QueryError as error:
                 if error.code != "no-such-moment":
                     raise
                 continue  # nothing was called yet
-            file.write(json.dumps(Answer(text, session, answer.basis, told(answer), mode)) + "\n")
+            file.write(json.dumps(Answer(text, session, answer.basis, rows_text(answer), mode)) + "\n")
 
 
-def told(answer: Any) -> str:
+def rows_text(answer: Any) -> str:
     """The rows of an answer as a text."""
     return repr([tuple(row) for row in answer])
 
@@ -129,7 +129,7 @@ def read(path: Path) -> list[Answer]:
 
 def check(folder: Path, answers: list[Answer], chance: random.Random) -> Counter[str]:
     """Raises Broken where an answer is not that of the log up to its basis."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     copy = folder / "cut.vms"
     shutil.copytree(folder / STORE, copy)
     with vmstore.open(copy) as store:
@@ -139,20 +139,20 @@ def check(folder: Path, answers: list[Answer], chance: random.Random) -> Counter
             stood[name].append((last, ordinal))
     chosen = answers if len(answers) <= MOST else chance.sample(answers, MOST)
     last = 0
-    for answer in sorted(chosen, key=lambda one: ordinal_of(one, stood), reverse=True):
+    for answer in sorted(chosen, key=lambda value: ordinal_of(value, stood), reverse=True):
         ordinal = ordinal_of(answer, stood)
         if ordinal != last:
             cut(copy, ordinal)
-            found["bases"] += 1
+            counts["bases"] += 1
             last = ordinal
         with vmstore.open(copy) as store:
-            right = told(store.query(answer.text, session=answer.session))
+            right = rows_text(store.query(answer.text, session=answer.session))
         if right != answer.rows:
             raise Broken("moved", f"{answer.text} of {answer.session} at {answer.basis}: {answer.rows}, not {right}")
-        found += Counter({"answers": 1, "of all sessions" if answer.session is None else "of one session": 1})
-        found["of a store for reading"] += answer.mode == "r"
-        found["of a live session"] += (answer.session or "").startswith("live")
-    return found
+        counts += Counter({"answers": 1, "of all sessions" if answer.session is None else "of one session": 1})
+        counts["of a store for reading"] += answer.mode == "r"
+        counts["of a live session"] += (answer.session or "").startswith("live")
+    return counts
 
 
 def ordinal_of(answer: Answer, stood: Stood) -> int:

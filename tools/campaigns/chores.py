@@ -70,7 +70,7 @@ class Chore(NamedTuple):
 
 def batch(seed: int, folder: Path, points: int = POINTS) -> Counter[str]:
     """Breaks every chore in every way at some of its operations; what was done."""
-    chance, found = random.Random(seed), Counter[str]()
+    chance, counts = random.Random(seed), Counter[str]()
     made = scene(seed, folder)
     for name, chore in CHORES.items():
         events, seen = played(made, chore, folder / "left")
@@ -79,12 +79,12 @@ def batch(seed: int, folder: Path, points: int = POINTS) -> Counter[str]:
             for at in sorted(chance.sample(range(1, steps + 1), min(points, steps))):
                 try:
                     with patient():
-                        found += BREAK[way](made, chore, folder / "left", at, events, chance)
+                        counts += BREAK[way](made, chore, folder / "left", at, events, chance)
                 except Broken as error:
                     what = f"{name}, operation {at} of {steps} {way}"
                     raise Broken(error.kind, f"{error}; {what}") from error
-                found += Counter({name: 1, way: 1, "points": 1})
-    return found
+                counts += Counter({name: 1, way: 1, "points": 1})
+    return counts
 
 
 def played(made: Scene, chore: Chore, left: Path) -> tuple[list[Event], int]:
@@ -116,7 +116,7 @@ def killed(
     with place(left):
         laid(made, left)
         died = ended(os.waitpid(start(work), 0)[1])
-        parts = sum(one.name.endswith(".part") for one in left.rglob(".*"))
+        parts = sum(path.name.endswith(".part") for path in left.rglob(".*"))
         looked(made, chore, left, not died)
         return Counter({"left beside": parts})
 
@@ -125,7 +125,7 @@ def failed(
     made: Scene, chore: Chore, left: Path, at: int, events: list[Event], chance: random.Random, fault: Fault
 ) -> Counter[str]:
     """Does a chore on a disk that fails: it raises an error of ours, or succeeds in spite of it."""
-    fault.at, found = at, Counter[str]()
+    fault.at, record = at, Counter[str]()
     with place(left):
         laid(made, left)
         done = False
@@ -136,9 +136,9 @@ def failed(
                     chore.do(left)
                 done = True
             except VmstoreError:
-                found["raised"] += 1
+                record["raised"] += 1
         looked(made, chore, left, done)
-    return found
+    return record
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def only_ours() -> Iterator[None]:
         raise
     except Exception as error:
         stack = traceback.extract_tb(error.__traceback__)
-        frames = [f"{Path(one.filename).stem}.{one.name}" for one in stack if "/vmstore/" in one.filename]
+        frames = [f"{Path(item.filename).stem}.{item.name}" for item in stack if "/vmstore/" in item.filename]
         twice = isinstance(error, SystemError) and isinstance(error.__cause__, apsw.Error)  # in an `__exit__` in C
         if not twice and (not isinstance(error, apsw.Error) or frames[-1].partition(".")[2] not in CLOSING):
             raise Broken("foreign error", f"{type(error).__name__}: {error}, in {frames[-3:]}") from error
@@ -177,16 +177,18 @@ Breaking = Callable[[Scene, Chore, Path, int, list[Event], random.Random], Count
 
 def failing(**how: bool) -> Breaking:
     """Breaks a chore by an operation that fails."""
-    return lambda *told: failed(*told, Fault(0, IO, **how))
+    return lambda *arguments: failed(*arguments, Fault(0, IO, **how))
 
 
 BREAK: dict[str, Breaking] = {
     "killed": killed,
-    "killed though done": lambda *told: killed(*told, after=True),
+    "killed though done": lambda *arguments: killed(*arguments, after=True),
     "failed once": failing(),
     "failed for ever": failing(forever=True),
     "failed though done": failing(after=True),
-    "full": lambda *told: failed(*told, Fault(0, FULL, forever=True, touches=lambda kind, path: kind in GROWING)),
+    "full": lambda *arguments: failed(
+        *arguments, Fault(0, FULL, forever=True, touches=lambda kind, path: kind in GROWING)
+    ),
     "cut": cut,
 }
 
@@ -216,13 +218,13 @@ def sound(left: Path, made: Scene) -> None:
             raise Broken("unsound", f"verify finds {[(p.kind, p.where, p.what) for p in verdict.problems[:3]]}")
 
 
-def same(found: Summary, made: Scene) -> None:
+def same(fields: Summary, made: Scene) -> None:
     """Raises Broken unless some sessions are those of the scene."""
-    found, right = (
-        {name: told for name, told in one.items() if not name.startswith(CHANGING)} for one in (found, made.held)
+    fields, right = (
+        {name: item for name, item in case.items() if not name.startswith(CHANGING)} for case in (fields, made.held)
     )
-    if found != right:
-        raise Broken("lost", f"sessions (turns, calls, messages, pages, position), found: {found}, right: {right}")
+    if fields != right:
+        raise Broken("lost", f"sessions (turns, calls, messages, pages, position), found: {fields}, right: {right}")
 
 
 def _seals(left: Path) -> list[Seal]:
@@ -311,12 +313,12 @@ def _erased(name: str, reason: str) -> Callable[[Path, Scene, bool], None]:
 
     def look(left: Path, made: Scene, done: bool) -> None:
         with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
-            found = summary(store)
-            if name in found and (done or found[name] != made.held[name]):
-                raise Broken("not erased" if done else "torn", f"session {name} is there: {found[name]}")
-            if name in found and PLANTED[name] not in str(store.session(name).wire.request(call=1)):
+            actual_summary = summary(store)
+            if name in actual_summary and (done or actual_summary[name] != made.held[name]):
+                raise Broken("not erased" if done else "torn", f"session {name} is there: {actual_summary[name]}")
+            if name in actual_summary and PLANTED[name] not in str(store.session(name).wire.request(call=1)):
                 raise Broken("torn", f"session {name} is there without its contents")
-        if name not in found:
+        if name not in actual_summary:
             _gone(left, made, name, {reason})
 
     return look
@@ -327,8 +329,8 @@ def _gone(left: Path, made: Scene, name: str, reasons: set[str]) -> None:
     files = holding(left / STORE, PLANTED[name])
     if files:
         raise Broken("not erased", f"{files} still hold what was erased")
-    kept = [one for one in certificates(beside(left / STORE)) if one.reason in reasons]
-    named = {cell.commitment for one in kept for erasure in one.erasures for cell in erasure.cells}
+    kept = [certificate for certificate in certificates(beside(left / STORE)) if certificate.reason in reasons]
+    named = {cell.commitment for item in kept for erasure in item.erasures for cell in erasure.cells}
     if not made.cells[name] <= named:
         raise Broken("uncertified", f"{len(made.cells[name] - named)} cells of {name} are in no certificate")
 
@@ -339,14 +341,16 @@ def _merged(left: Path, made: Scene, done: bool) -> None:
         if summary(other) != made.grown or not other.verify().ok:
             raise Broken("changed", "the store that was merged is not as it was")
     with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
-        found = summary(store)
+        actual_summary = summary(store)
     for name in (GREW, NEW):
-        if found.get(name) != made.grown[name] and (done or found.get(name) != made.held.get(name)):
-            raise Broken("lost" if done else "torn", f"session {name}: {found.get(name)}, there {made.grown[name]}")
-    if GONE not in found:
+        if actual_summary.get(name) != made.grown[name] and (done or actual_summary.get(name) != made.held.get(name)):
+            raise Broken(
+                "lost" if done else "torn", f"session {name}: {actual_summary.get(name)}, there {made.grown[name]}"
+            )
+    if GONE not in actual_summary:
         _gone(left, made, GONE, {"asked"})
-    elif done or found[GONE] != made.held[GONE]:
-        raise Broken("not erased" if done else "torn", f"session {GONE} is there: {found[GONE]}")
+    elif done or actual_summary[GONE] != made.held[GONE]:
+        raise Broken("not erased" if done else "torn", f"session {GONE} is there: {actual_summary[GONE]}")
 
 
 CHORES: dict[str, Chore] = {

@@ -128,8 +128,8 @@ def ended(status: int) -> bool:
 
 def request(writer: int, number: int) -> Request:
     """The request of a writer's call: something new after a little that was said before."""
-    said = [{"role": "user", "content": f"{writer}.{n} " + "why? " * (n % 5 * 30)} for n in range(1, number + 1)]
-    return {"model": "m", "messages": said[-3:], "seed": number}
+    records = [{"role": "user", "content": f"{writer}.{n} " + "why? " * (n % 5 * 30)} for n in range(1, number + 1)]
+    return {"model": "m", "messages": records[-3:], "seed": number}
 
 
 def session_of(writer: int, together: int) -> str:
@@ -140,10 +140,10 @@ def session_of(writer: int, together: int) -> str:
 def record(store: vmstore.Store, slots: Slots, writer: int, number: int, session: str) -> None:
     """Records one call under its number, again where others were too fast; says when it is asked and durable."""
     slots.ask(writer, number)
-    told = request(writer, number), answer(f"because {number}")
+    values = request(writer, number), answer(f"because {number}")
     for _ in range(50):
         try:
-            store.record(session, *told, request_id=f"{writer}.{number}")
+            store.record(session, *values, request_id=f"{writer}.{number}")
             break
         except ConflictError:
             continue
@@ -161,7 +161,7 @@ def write(folder: Path, slots: Slots, writer: int, session: str) -> None:
             number += 1
 
 
-class Told(NamedTuple):
+class LoggedCall(NamedTuple):
     """A call as the log holds it."""
 
     ordinal: int
@@ -176,7 +176,7 @@ class Reading:
         self.log = folder / STORE / LOG
         self.ordinal = 0
         self.heads: dict[int, Commit] = {}
-        self.calls: list[Told] = []
+        self.calls: list[LoggedCall] = []
 
     def read(self) -> None:
         """Takes in what was added; raises Broken where it does not follow what was there."""
@@ -202,7 +202,7 @@ class Reading:
         if commit.request >= 0:
             cell = log.cells([commit.cell + commit.request])[commit.cell + commit.request]
             writer, _, number = cell.content.partition(b"\n")[0].decode().partition(".")
-            self.calls.append(Told(commit.ordinal, int(writer), int(number)))
+            self.calls.append(LoggedCall(commit.ordinal, int(writer), int(number)))
 
     def check(self, slots: Slots, writers: int) -> None:
         """Raises Broken unless the log holds each call acknowledged, once, and none that nobody asked for."""
@@ -222,7 +222,7 @@ class Reading:
     @property
     def turns(self) -> int:
         """How often another writer's call follows."""
-        return sum(one.writer != other.writer for one, other in zip(self.calls, self.calls[1:], strict=False))
+        return sum(first.writer != other.writer for first, other in zip(self.calls, self.calls[1:], strict=False))
 
 
 def _twice(numbers: list[int]) -> list[int]:
@@ -251,9 +251,9 @@ def _check_session(store: vmstore.Store, name: str, count: int, writers: set[int
     if len(calls) != count:
         raise Broken("lost" if len(calls) < count else "doubled", f"{name!r} has {len(calls)} calls of {count}")
     for call in calls[:: max(1, count // 10)]:
-        found: Any = session.wire.request(call=call.call)
-        writer, _, _ = found["messages"][-1]["content"].partition(".")
-        if int(writer) not in writers or found != request(int(writer), found["seed"]):
+        response: Any = session.wire.request(call=call.call)
+        writer, _, _ = response["messages"][-1]["content"].partition(".")
+        if int(writer) not in writers or response != request(int(writer), response["seed"]):
             raise Broken("changed", f"call {call.call} of {name!r} is not the request that was sent")
         if call.status != "ok":
             raise Broken("torn", f"call {call.call} of {name!r} has no reply")

@@ -43,48 +43,48 @@ class Content:
 
     def left(self, mode: str, chance: random.Random) -> bytes:
         """What a power cut leaves of it; `torn 3` has three sectors of the last write."""
-        found = bytearray(self.kept)
+        actual_bytearray = bytearray(self.kept)
         if mode == "dropped" or not self.pending:
-            return bytes(found)
+            return bytes(actual_bytearray)
         if mode == "reordered":  # the last is there, some before it are not
             *early, last = self.pending
             chosen = [change for change in early if chance.random() < 0.5] if len(early) > 1 else []
             for change in (*chosen, last):
-                _apply(found, *change)
-            return bytes(found)
+                _apply(actual_bytearray, *change)
+            return bytes(actual_bytearray)
         for change in self.pending[:-1]:
-            _apply(found, *change)
+            _apply(actual_bytearray, *change)
         offset, data = self.pending[-1]
         if data is None or mode == "kept":
-            _apply(found, offset, data)
+            _apply(actual_bytearray, offset, data)
         else:
-            _tear(found, offset, data, mode, chance)
-        return bytes(found)
+            _tear(actual_bytearray, offset, data, mode, chance)
+        return bytes(actual_bytearray)
 
 
-def _apply(found: bytearray, offset: int, data: bytes | None) -> None:
+def _apply(content: bytearray, offset: int, data: bytes | None) -> None:
     """Does one write, or a cut, to some bytes."""
     if data is None:
-        del found[offset:]
+        del content[offset:]
     else:
-        if len(found) < offset:
-            found.extend(bytes(offset - len(found)))
-        found[offset : offset + len(data)] = data
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
 
 
-def _tear(found: bytearray, offset: int, data: bytes, mode: str, chance: random.Random) -> None:
+def _tear(content: bytearray, offset: int, data: bytes, mode: str, chance: random.Random) -> None:
     """Writes some sectors of a write: the first ones, or each with noise in what is missing."""
     sectors = range(0, len(data), SECTOR)
     if mode.startswith("torn"):
         _, _, whole = mode.partition(" ")
-        _apply(found, offset, data[: int(whole) * SECTOR if whole else chance.choice(sectors)])
+        _apply(content, offset, data[: int(whole) * SECTOR if whole else chance.choice(sectors)])
         return
     for start in sectors:
         part = data[start : start + SECTOR]
         if chance.random() < 0.5:
-            _apply(found, offset + start, part)
+            _apply(content, offset + start, part)
         else:
-            _apply(found, offset + start, chance.randbytes(len(part)))
+            _apply(content, offset + start, chance.randbytes(len(part)))
 
 
 class World:
@@ -133,12 +133,12 @@ class World:
             self._name(kind, path, data)
 
     def _content(self, path: str) -> Content:
-        found = self.now.get(path)
-        if found is None:
+        actual = self.now.get(path)
+        if actual is None:
             self._name("make", path, b"")
-            found = self.now[path]
-        assert isinstance(found, Content)
-        return found
+            actual = self.now[path]
+        assert isinstance(actual, Content)
+        return actual
 
     def _name(self, kind: str, path: str, data: Any) -> None:
         """Changes a name, not yet flushed."""
@@ -168,10 +168,10 @@ class World:
 
     def names(self, upto: int) -> dict[str, Content | None]:
         """The files there would be if so many of the changes of names not yet flushed were kept."""
-        found = dict(self.flushed)
+        fields = dict(self.flushed)
         for change in self.journal[:upto]:
-            _rename(found, *change)
-        return found
+            _rename(fields, *change)
+        return fields
 
     def image(self, modes: dict[str, str], named: int, chance: random.Random, wanted: Wanted = all_files) -> Image:
         """What a power cut leaves now of the wanted files; those without a mode keep what was flushed."""

@@ -198,17 +198,17 @@ def plain_files(disk: Disk, root: str) -> Iterator[None]:
     def wrapped(name: str) -> Callable[..., Any]:
         do, kind = right[name], PLAIN[name]
 
-        def act(first: Any, *rest: Any, **told: Any) -> Any:
-            path = _path(first, told.get("dir_fd", told.get("src_dir_fd")))
+        def act(first: Any, *rest: Any, **fields: Any) -> Any:
+            path = _path(first, fields.get("dir_fd", fields.get("src_dir_fd")))
             if not path.startswith(root):
-                return do(first, *rest, **told)
+                return do(first, *rest, **fields)
             there = os.path.lexists(path)
             if kind == "open" and there:
-                return do(first, *rest, **told)
+                return do(first, *rest, **fields)
             with disk.doing(kind, path, plain=True):
-                found = do(first, *rest, **told)
+                actual = do(first, *rest, **fields)
             _note(disk, kind, path, rest)
-            return found
+            return actual
 
         return act
 

@@ -67,7 +67,7 @@ def of_session(store: vmstore.Store, session: Session, chance: random.Random) ->
 
 
 def _calls(store: vmstore.Store, session: Session, chance: random.Random) -> Iterator[Door]:
-    calls = [one.call for one in session.calls()]
+    calls = [call.call for call in session.calls()]
     for call in {*calls[-2:], *chance.sample(calls, min(len(calls), FEW))}:
         yield (
             f"context of call {call}",
@@ -87,7 +87,7 @@ def _request(session: Session, call: int) -> None:
 
 
 def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Iterator[Door]:
-    pages = [one.page for one in session.pages()]
+    pages = [page.page for page in session.pages()]
     calls = len(session.calls())
     for page in {*pages[-3:], *chance.sample(pages, min(len(pages), FEW))}:
         for what in ("history", "affinity", "sources", "derived", "page"):
@@ -127,9 +127,13 @@ def of_folder(store: vmstore.Store, path: Path, folder: Path) -> Iterator[Door]:
 
     def healthy() -> None:
         for full in (False, True):
-            found = [one for one in vmstore.doctor(path, full=full).symptoms if one.kind not in ("raw", "disk", "wal")]
-            if found:
-                raise AssertionError(f"doctor: {found[0]}")
+            symptoms = [
+                symptom
+                for symptom in vmstore.doctor(path, full=full).symptoms
+                if symptom.kind not in ("raw", "disk", "wal")
+            ]
+            if symptoms:
+                raise AssertionError(f"doctor: {symptoms[0]}")
 
     def told_again() -> None:
         out = folder / "told.jsonl"

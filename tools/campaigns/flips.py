@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import apsw
 from campaigns.cut import lay
-from campaigns.held import Broken, Held, check_goes_on, held, patient, pick, prefix
+from campaigns.held import Broken, LogContents, check_goes_on, patient, pick, prefix, read_log
 from campaigns.power import place
 from campaigns.script import SOURCE, STORE, Player, script, summary, write_source
 
@@ -34,7 +34,7 @@ class Sound(NamedTuple):
     """A store before it is damaged: its files, what its log holds, what it answers, where hashed bytes lie."""
 
     files: dict[str, bytes]
-    held: Held
+    held: LogContents
     answers: dict[str, Any]
     hashed: dict[str, list[int]]
 
@@ -42,15 +42,15 @@ class Sound(NamedTuple):
 def batch(seed: int, folder: Path, flips: int = FLIPS) -> Counter[str]:
     """Damages one store in many ways, one at a time; what was noticed."""
     chance = random.Random(seed)
-    found: Counter[str] = Counter(stores=1)
+    counts: Counter[str] = Counter(stores=1)
     logging.getLogger("vmstore").addHandler(ear := Ear())
     try:
         sound = made(seed, folder, closed=bool(seed % 3))
         for _ in range(flips):
-            found += one(sound, damage(sound, chance), folder / "left", chance, ear)
+            counts += try_damage(sound, damage(sound, chance), folder / "left", chance, ear)
     finally:
         logging.getLogger("vmstore").removeHandler(ear)
-    return found
+    return counts
 
 
 class Ear(logging.Handler):
@@ -79,7 +79,7 @@ def made(seed: int, folder: Path, *, closed: bool) -> Sound:
         player.close()
     files = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
     files = {path: content for path, content in files.items() if content and not path.endswith("-shm")}
-    whole = held(root / STORE)
+    whole = read_log(root / STORE)
     hashed = {path: hashed_bytes(root / path, content) for path, content in files.items() if of_the_log(path)}
     player.close()
     return Sound(files, whole, answers, {path: places for path, places in hashed.items() if places})
@@ -94,7 +94,7 @@ def hashed_bytes(path: Path, content: bytes) -> list[int]:
     """Where in a file of the log bytes lie that hashes cover: the blobs of its tables, a file of its own whole."""
     if not path.name.startswith("log.sqlite"):
         return list(range(len(content)))
-    found: set[int] = set()
+    numbers: set[int] = set()
     db = apsw.Connection(str(path).removesuffix("-wal"), flags=apsw.SQLITE_OPEN_READONLY)
     for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         for row in db.execute(f"SELECT * FROM {table}"):
@@ -102,9 +102,9 @@ def hashed_bytes(path: Path, content: bytes) -> list[int]:
                 for start in range(0, len(blob), CHUNK):
                     part = blob[start : start + CHUNK]
                     at = content.rfind(part) if len(part) >= 16 else -1  # a page that was split keeps stale copies
-                    found.update(range(at, at + len(part)) if at >= 0 else ())
+                    numbers.update(range(at, at + len(part)) if at >= 0 else ())
     db.close()
-    return sorted(found)
+    return sorted(numbers)
 
 
 class Damage(NamedTuple):
@@ -126,40 +126,40 @@ def damage(sound: Sound, chance: random.Random) -> Damage:
         content[at] ^= 1 << chance.randrange(8)
         return Damage("flip", path, bytes(content), kind == "hashed")
     pages = len(content) // PAGE
-    one, other = chance.randrange(max(1, pages)) * PAGE, chance.randrange(max(1, pages)) * PAGE
+    each_first, other = chance.randrange(max(1, pages)) * PAGE, chance.randrange(max(1, pages)) * PAGE
     if kind == "cut":
         del content[chance.randrange(len(content)) :]
     elif kind == "zeroed":
-        content[one : one + PAGE] = bytes(len(content[one : one + PAGE]))
+        content[each_first : each_first + PAGE] = bytes(len(content[each_first : each_first + PAGE]))
     else:
-        first, second = content[one : one + PAGE], content[other : other + PAGE]
-        content[one : one + PAGE], content[other : other + PAGE] = second, first
+        first, second = content[each_first : each_first + PAGE], content[other : other + PAGE]
+        content[each_first : each_first + PAGE], content[other : other + PAGE] = second, first
     return Damage(kind, path, bytes(content), False)
 
 
-def one(sound: Sound, hurt: Damage, left: Path, chance: random.Random, ear: Ear) -> Counter[str]:
+def try_damage(sound: Sound, hurt: Damage, left: Path, chance: random.Random, ear: Ear) -> Counter[str]:
     """Lays a damaged store, opens and verifies it, and checks that what nobody named changed nothing."""
-    found = Counter([kind_of(hurt.path), "damages", *([] if hurt.kind == "flip" else [hurt.kind])])
+    counts = Counter([kind_of(hurt.path), "damages", *([] if hurt.kind == "flip" else [hurt.kind])])
     if hurt.content == sound.files[hurt.path]:
         return Counter(alike=1)
     ear.heard.clear()
     with place(left):
         lay(dict[str, bytes | None](sound.files) | {hurt.path: hurt.content}, left)
         try:
-            noticed, told = named(left, sound, pick(chance, ASKED), of_the_log(hurt.path))
+            noticed, value = named(left, sound, pick(chance, ASKED), of_the_log(hurt.path))
             if noticed or ear.heard:
-                found["noticed" if noticed else "said"] += 1
-                found["hashed"] += hurt.hashed
-                return found
+                counts["noticed" if noticed else "said"] += 1
+                counts["hashed"] += hurt.hashed
+                return counts
             shorter = of_the_log(hurt.path) and same(left, sound, cut=hurt.path.endswith("-wal"))
         except Broken as error:
             raise Broken(error.kind, f"{error}; {difference(sound.files[hurt.path], hurt)}") from error
-    if told is not None:
-        found["asked"] += 1
-        if told != sound.answers and not shorter:
+    if value is not None:
+        counts["asked"] += 1
+        if value != sound.answers and not shorter:
             raise Broken("changed", f"a store answers otherwise after a {difference(sound.files[hurt.path], hurt)}")
-    found["cut short" if shorter else "slack"] += 1
-    return found
+    counts["cut short" if shorter else "slack"] += 1
+    return counts
 
 
 def kind_of(path: str) -> str:
@@ -179,11 +179,11 @@ def named(left: Path, sound: Sound, asking: bool, of_log: bool) -> tuple[bool, A
         with patient(), vmstore.open(left / STORE) as store:
             if not store.verify().ok:
                 return True, None
-            told = answered(store) if asking else None
+            fields = answered(store) if asking else None
             if asking and not of_log:
                 messages = max(sound.answers["a"][1], key=len)
                 check_goes_on(store, summary(store), {"a": {"model": "m", "messages": messages}})
-            return False, told
+            return False, fields
     except VmstoreError:
         return True, None
     except Exception as error:
@@ -197,12 +197,12 @@ def same(left: Path, sound: Sound, *, cut: bool) -> bool:
     folded into the file, and nothing that is left can tell.
     """
     try:
-        found = held(left / STORE)
+        actual = read_log(left / STORE)
     except VmstoreError as error:
         raise Broken("unnoticed", f"verify was content with a log that cannot be read: {error}") from error
-    if found == sound.held:
+    if actual == sound.held:
         return False
-    shorter = found == prefix(sound.held, len(found.commits))
+    shorter = actual == prefix(sound.held, len(actual.commits))
     if not (shorter and cut):
         raise Broken("unnoticed", "the log ends early" if shorter else "the log reads otherwise")
     return True
@@ -210,11 +210,11 @@ def same(left: Path, sound: Sound, *, cut: bool) -> bool:
 
 def answered(store: vmstore.Store) -> dict[str, Any]:
     """What a store answers about every session."""
-    told: dict[str, Any] = dict(summary(store))
-    for name in list(told):
+    fields: dict[str, Any] = dict(summary(store))
+    for name in list(fields):
         session = store.session(name)
-        told[name] = told[name], [session.wire.messages(call=call.call) for call in session.calls()]
-    return told
+        fields[name] = fields[name], [session.wire.messages(call=call.call) for call in session.calls()]
+    return fields
 
 
 def difference(before: bytes, hurt: Damage) -> str:

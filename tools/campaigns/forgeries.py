@@ -49,7 +49,7 @@ class Tampered(NamedTuple):
 
 def relinked(pieces: Sequence[Piece]) -> list[Piece]:
     """The commits with positions and hashes that fit; of a session that has no beginning any more, none."""
-    found: list[Piece] = []
+    actual_pieces: list[Piece] = []
     ends: dict[int, Commit] = {}
     hashes: dict[tuple[int, int], bytes] = {}
     uids: dict[bytes, int] = {}
@@ -66,10 +66,10 @@ def relinked(pieces: Sequence[Piece]) -> list[Piece]:
             start[1], start[0] + 1, commit.count, commit.at, commit.lag, commit.body, commit.cells, commit.request,
             commit.commitments,
         )  # fmt: skip
-        found.append(Piece(session, linked))
+        actual_pieces.append(Piece(session, linked))
         ends[session] = linked
         hashes[session, linked.last] = linked.hash
-    return found
+    return actual_pieces
 
 
 def begun(
@@ -145,9 +145,9 @@ def reorder(story: Story, chance: random.Random) -> Tampered | None:
     own = [nth for nth, piece in enumerate(story.pieces) if piece.session == session][1:]
     if len(own) < 2:
         return None
-    one, other = chance.sample(own, 2)
+    first, other = chance.sample(own, 2)
     pieces = list(story.pieces)
-    pieces[one], pieces[other] = pieces[other], pieces[one]
+    pieces[first], pieces[other] = pieces[other], pieces[first]
     return Tampered(pieces)
 
 
@@ -218,8 +218,8 @@ def forge_fork(story: Story, chance: random.Random) -> Tampered | None:
     point = chance.choice(before)
     start = next(decode(piece.commit.body)[0] for piece in before if piece.session == point.session)
     assert isinstance(start, Open), "a session begins with it"
-    told = {"origin": int(Origin.FORK), "parent": start.uid, "parent_position": point.commit.last}
-    body = encode([msgspec.structs.replace(opening, **told), *decode(commit.body)[1:]])
+    fields = {"origin": int(Origin.FORK), "parent": start.uid, "parent_position": point.commit.last}
+    body = encode([msgspec.structs.replace(opening, **fields), *decode(commit.body)[1:]])
     return Tampered(put(story.pieces, nth, msgspec.structs.replace(commit, body=body)))
 
 
@@ -260,8 +260,8 @@ def erased_falsely(story: Story, chance: random.Random) -> Tampered | None:
     wrong = [(commit.first, place) for place in others] + [(commit.first, 1 << 20), (commit.first + (1 << 40), at)]
     body = encode([Erase(int(ErasureReason.ASKED), (chance.choice(wrong),))])
     last = next(piece.commit for piece in reversed(story.pieces) if piece.session == session)
-    told = seal(last.hash, last.last + 1, 1, last.at, 0, body, (), NO_REQUEST)
-    return Tampered([*destroyed, Piece(session, told)])
+    other_seal = seal(last.hash, last.last + 1, 1, last.at, 0, body, (), NO_REQUEST)
+    return Tampered([*destroyed, Piece(session, other_seal)])
 
 
 def put(pieces: Sequence[Piece], nth: int, commit: Commit) -> list[Piece]:

@@ -49,33 +49,33 @@ def batch(seed: int, folder: Path, forks: int = FORKS, plant: str | None = None)
     Planted `shared`, children share their parent's connections, as they would if nothing let go of them.
     """
     chance = random.Random(seed)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     slots = Slots(4 * forks + 64)
     vmstore.open(folder / STORE).close()
     writer = 0
     kinds = CONTROL if plant else KINDS
-    while found["forks"] < forks:
-        kind = kinds[(seed + found["scenes"]) % len(kinds)]
+    while counts["forks"] < forks:
+        kind = kinds[(seed + counts["scenes"]) % len(kinds)]
         scene = Scene(folder, slots, writer, chance.randrange(1 << 30), SHARED if plant else None)
         scene.play(kind)
         writer = scene.end
-        found["scenes"] += 1
-        found["forks"] += scene.forks
-        found[kind] += scene.forks
-        found["killed"] += scene.killed
-        found["strangers"] += 1
-    found.update(tally(folder, slots, writer))
-    if found["lost"] or found["damaged"] or found["doubled"]:
-        broken = Broken("lost" if found["lost"] else "damaged", f"{dict(found)}")
-        broken.found = found  # type: ignore[attr-defined]
+        counts["scenes"] += 1
+        counts["forks"] += scene.forks
+        counts[kind] += scene.forks
+        counts["killed"] += scene.killed
+        counts["strangers"] += 1
+    counts.update(tally(folder, slots, writer))
+    if counts["lost"] or counts["damaged"] or counts["doubled"]:
+        broken = Broken("lost" if counts["lost"] else "damaged", f"{dict(counts)}")
+        broken.found = counts  # type: ignore[attr-defined]
         raise broken
-    return found
+    return counts
 
 
 class Nobody(set[Any]):
     """A set that stays empty."""
 
-    def add(self, one: object) -> None:
+    def add(self, value: object) -> None:
         """Forgets it at once."""
 
 
@@ -136,13 +136,13 @@ class Scene:
         os.set_blocking(self.alive[0], False)
         while time.monotonic() < until:
             try:
-                said = os.read(self.alive[0], 99)
+                content = os.read(self.alive[0], 99)
             except BlockingIOError:
                 time.sleep(0.002)
                 continue
-            if not said:
+            if not content:
                 break
-            failed += said
+            failed += content
         else:
             failed += b"stuck"
         os.close(self.alive[0])
@@ -287,8 +287,8 @@ class Scene:
     def _wrapped(self) -> None:
         """A wrapped client is called here and in the children, and its recorder rests here."""
         answers = httpx2.MockTransport(lambda _: httpx2.Response(200, json=answer("because")))
-        given: Any = self.path if self.chance.random() < 0.5 else vmstore.open(self.path)
-        client: Any = vmstore.wrap(httpx2.Client(transport=answers, base_url="http://provider/v1"), given, "wrapped")
+        path: Any = self.path if self.chance.random() < 0.5 else vmstore.open(self.path)
+        client: Any = vmstore.wrap(httpx2.Client(transport=answers, base_url="http://provider/v1"), path, "wrapped")
 
         def ask(writer: int, numbers: range) -> None:
             for number in numbers:
@@ -358,7 +358,7 @@ def _task(plan: Plan) -> None:
 
 def tally(folder: Path, slots: Slots, writers: int) -> Counter[str]:
     """How many calls were acknowledged, how many of those the store has not, or not once, and whether it is damaged."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     there: Counter[tuple[int, int]] = Counter()
     try:
         with vmstore.open(folder / STORE) as store:
@@ -369,13 +369,13 @@ def tally(folder: Path, slots: Slots, writers: int) -> Counter[str]:
                     writer, _, _ = sent["messages"][-1]["content"].partition(".")
                     if writer.isdigit() and sent == request(int(writer), sent["seed"]):
                         there[int(writer), sent["seed"]] += 1
-            found["damaged"] += not store.verify().ok
+            counts["damaged"] += not store.verify().ok
     except (VmstoreError, LookupError, ValueError):
         traceback.print_exc()
-        found["damaged"] += 1
+        counts["damaged"] += 1
     for writer in range(writers):
         acked = slots.acked(writer)
-        found["acknowledged"] += acked
-        found["lost"] += sum(not there[writer, number] for number in range(1, acked + 1))
-    found["doubled"] += sum(count > 1 for count in there.values())
-    return found
+        counts["acknowledged"] += acked
+        counts["lost"] += sum(not there[writer, number] for number in range(1, acked + 1))
+    counts["doubled"] += sum(count > 1 for count in there.values())
+    return counts

@@ -36,16 +36,16 @@ NEWUSER, NEWNS, REMOUNT = 0x10000000, 0x00020000, 32
 def batch(seed: int, folder: Path, flushes: int = FLUSHES, disks: int = DISKS) -> Counter[str]:
     """Plays a script on small disks, and with failing flushes."""
     chance = random.Random(seed)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number in range(flushes):
         place = folder / f"flush-{number}"
         place.mkdir()
-        found += failed_flush(seed, place, chance, after=bool(number % 2))
+        counts += failed_flush(seed, place, chance, after=bool(number % 2))
     for number in range(disks):
         place = folder / f"small-{number}"
         place.mkdir()
-        found += small_disk(seed, place, chance.randrange(150, 900))
-    return found
+        counts += small_disk(seed, place, chance.randrange(150, 900))
+    return counts
 
 
 # ---- flushes that fail
@@ -54,11 +54,11 @@ def batch(seed: int, folder: Path, flushes: int = FLUSHES, disks: int = DISKS) -
 def failed_flush(seed: int, folder: Path, chance: random.Random, *, after: bool) -> Counter[str]:
     """Lets one flush of the log fail, tries again, goes on, and cuts the power."""
     fault = Fault(chance.randrange(1, 16), IO, touches=of_the_log, after=after)
-    told = play(seed, folder, STEPS, fault)
-    found = Counter({"flush failed though done" if after else "flush failed": fault.fired["sync"]})
+    value = play(seed, folder, STEPS, fault)
+    counts = Counter({"flush failed though done" if after else "flush failed": fault.fired["sync"]})
     try:
-        at = sorted(chance.choices(moments(told.events), k=POINTS))
-        return found + cuts(told, at, folder / "left", chance)
+        at = sorted(chance.choices(moments(value.events), k=POINTS))
+        return counts + cuts(value, at, folder / "left", chance)
     except Broken as error:
         raise Broken(error.kind, f"{error}; flush {fault.at} of the log failed, done: {after}") from error
 
@@ -78,7 +78,7 @@ def small_disk(seed: int, folder: Path, kilobytes: int) -> Counter[str]:
     write_source(folder, random.Random(seed))
     steps = script(seed, STEPS)
     after = reference(plenty, folder / SOURCE, steps, seed)
-    told, teller = os.pipe()
+    value, teller = os.pipe()
 
     def work() -> None:
         reason = may_mount()
@@ -91,8 +91,8 @@ def small_disk(seed: int, folder: Path, kilobytes: int) -> Counter[str]:
     pid = start(work)
     os.close(teller)
     ended(os.waitpid(pid, 0)[1])
-    word, _, rest = os.read(told, 1000).decode().partition(" ")
-    os.close(told)
+    word, _, rest = os.read(value, 1000).decode().partition(" ")
+    os.close(value)
     if word == "skipped":
         print(f"no small disk can be mounted here: {rest}", file=sys.stderr)
         return Counter({"skipped full": 1, "skipped recovered": 1})
@@ -165,7 +165,9 @@ def readable(small: Path, before: list[Summary], now: Summary) -> None:
     if not (small / STORE).is_dir():
         return
     with vmstore.open(small / STORE, "r") as store:
-        found = summary(store)
+        actual_summary = summary(store)
     right = before[-1] if before else {}
-    if found not in (right, now) and any(found.get(name, (0,)) < counts for name, counts in right.items()):
-        raise Broken("lost", f"on the full disk sessions count {found}, before it was full {right}")
+    if actual_summary not in (right, now) and any(
+        actual_summary.get(name, (0,)) < counts for name, counts in right.items()
+    ):
+        raise Broken("lost", f"on the full disk sessions count {actual_summary}, before it was full {right}")

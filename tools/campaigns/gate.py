@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from campaigns import doors
-from campaigns.hands import Hand, Held, nothing_held
+from campaigns.hands import Hand, KnownSession, nothing_held
 from campaigns.held import Broken
 
 import vmstore
@@ -60,8 +60,8 @@ def named(seed: int, folder: Path, since: int, last: int, broken: Broken) -> Bro
             again.step(step)
             if step >= since:
                 again.ask(every=True, everything=step == last)
-    except Broken as found:
-        return Broken(found.kind, f"step {step}, {again.did}: {found}")
+    except Broken as refusal:
+        return Broken(refusal.kind, f"step {step}, {again.did}: {refusal}")
     finally:
         again.close()
     return broken
@@ -76,7 +76,7 @@ class Player:
         self.chance, self.asker = random.Random(seed), random.Random(-seed)
         self.clock = ManualClock(1_700_000_000_000_000, 1_000)
         self.store = vmstore.open(self.path, clock=self.clock, ids=SeededIds(seed))
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, KnownSession] = {}
         self.found: Counter[str] = Counter()
         self.did = ""
         self.alone = False
@@ -142,11 +142,11 @@ class Player:
     def _batch(self, name: str) -> None:
         """A batch by hand."""
         session = self.store.session(name)
-        others = [held for key, held in self.held.items() if key != session._key]
-        held = self.held.setdefault(session._key, nothing_held())
+        others = [value for key, value in self.held.items() if key != session._key]
+        items = self.held.setdefault(session._key, nothing_held())
         if others and self.chance.random() < 0.1:  # cells and pages of another session
-            held = self.chance.choice(others)
-        hand = Hand(self.chance, held, others)
+            items = self.chance.choice(others)
+        hand = Hand(self.chance, items, others)
         self.did = f"batch in {name}:"
         with session.batch() as begun:
             for _, made in hand.write(begun):
@@ -157,9 +157,9 @@ class Player:
     def _record(self, name: str) -> None:
         """A call, with values as nobody should send them."""
         chance = self.chance
-        said = self._spoken.setdefault(name, [])
-        said.append({"role": chance.choice(("user", "tool", "x")), "content": self._content()})
-        request: dict[str, Any] = {"model": chance.choice(("m-1", "m-\ud83d")), "messages": list(said)}
+        items = self._spoken.setdefault(name, [])
+        items.append({"role": chance.choice(("user", "tool", "x")), "content": self._content()})
+        request: dict[str, Any] = {"model": chance.choice(("m-1", "m-\ud83d")), "messages": list(items)}
         if chance.random() < 0.3:
             request[chance.choice(("seed", "k" * 5_000, "\0t"))] = self._value()
         usage = {"prompt_tokens": chance.choice((5, 2**53, 10**30, -1, 1.5)), "completion_tokens": 2**60}
@@ -171,9 +171,9 @@ class Player:
         try:
             self.store.record(name, request, answer)
         except VmstoreError:
-            said.pop()
+            items.pop()
             raise
-        said.append({"role": "assistant", "content": chance.choice(WORDS)})
+        items.append({"role": "assistant", "content": chance.choice(WORDS)})
         self.found["recorded"] += 1
         self._unasked += 1
 
@@ -198,7 +198,7 @@ class Player:
             text = json.dumps(line)[:-1]
             for key in ("vm", "extra", "name", "usage"):
                 if chance.random() < 0.3:
-                    text += f', "{key}": {self._told()}'
+                    text += f', "{key}": {self._odd_number()}'
             lines.append(text + "}")
         file = self.folder / f"{step}.jsonl"
         file.write_text("\n".join(lines) + "\n")
@@ -207,7 +207,7 @@ class Player:
         self.found["imported"] += 1
         self._unasked += 1
 
-    def _told(self) -> str:
+    def _odd_number(self) -> str:
         number = self.chance.choice(
             ("NaN", "1e308", "1e400", "-5", "9" * 400, "5", '"x"', "null", "[]", "9007199254740992")
         )
@@ -271,21 +271,21 @@ class Player:
             raise Broken("question", f"{asked} of {of}: {type(error).__name__}: {error}") from error
 
 
-def take(held: Held, commit: Commit) -> None:
+def take(value: KnownSession, commit: Commit) -> None:
     """Has the hand know what a commit brought."""
-    held.cells.extend((commit.first, index) for index in range(commit.cell_count))
+    value.cells.extend((commit.first, index) for index in range(commit.cell_count))
     for position, made in enumerate(decode(commit.body), commit.first):
         if isinstance(made, Message):
-            held.messages.append(position)
+            value.messages.append(position)
         elif isinstance(made, Create):
-            held.pages[position], held.versions[position] = [(position, 0)], 1
-        elif isinstance(made, Update) and made.page in held.pages:
-            held.pages[made.page].append((position, 0))
-            held.versions[made.page] = made.version
-        elif isinstance(made, Compress) and made.page in held.pages:
-            held.pages[made.page].append((position, made.level))
+            value.pages[position], value.versions[position] = [(position, 0)], 1
+        elif isinstance(made, Update) and made.page in value.pages:
+            value.pages[made.page].append((position, 0))
+            value.versions[made.page] = made.version
+        elif isinstance(made, Compress) and made.page in value.pages:
+            value.pages[made.page].append((position, made.level))
         elif isinstance(made, Reference):
-            held.references.append(position)
+            value.references.append(position)
 
 
 def shown(value: Any) -> str:

@@ -93,24 +93,24 @@ def private(pid: int) -> int:
 
 def worked(pid: int) -> float:
     """How many seconds of CPU a process and its ended children used."""
-    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def wals(folder: Path) -> dict[str, int]:
     """The length of each WAL of the store, by the first word of its file's name."""
-    found = (folder / STORE / "default").glob("*-wal")
-    return {f"{path.name.partition('.')[0].partition('-')[0]} wal": _size(path) for path in found}
+    paths = (folder / STORE / "default").glob("*-wal")
+    return {f"{path.name.partition('.')[0].partition('-')[0]} wal": _size(path) for path in paths}
 
 
 def sizes(folder: Path) -> dict[str, int]:
     """The length of everything in the store, by the first word of its name."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in (folder / STORE / "default").rglob("*"):
         if path.is_file() and not path.name.endswith(("-wal", "-shm")):
             part = path.relative_to(folder / STORE / "default").parts[0]
-            found[part.partition(".")[0].partition("-")[0]] += _size(path)
-    return dict(found)
+            counts[part.partition(".")[0].partition("-")[0]] += _size(path)
+    return dict(counts)
 
 
 def _size(path: Path) -> int:
@@ -125,7 +125,7 @@ def _size(path: Path) -> int:
 
 def pooled(samples: Iterable[Sample], kind: str, cpu: bool = False) -> Times:
     """All times of a kind."""
-    return sum(((one.cpu if cpu else one.wall)[kind] for one in samples), Times())
+    return sum(((sample.cpu if cpu else sample.wall)[kind] for sample in samples), Times())
 
 
 def quarter(samples: Sequence[Sample], number: int) -> Sequence[Sample]:
@@ -135,16 +135,16 @@ def quarter(samples: Sequence[Sample], number: int) -> Sequence[Sample]:
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
     """How much is more a second: the median over all pairs, which no single sample can move."""
-    found = [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1 :] if b[0] > a[0]]
-    return statistics.median(found) if found else 0.0
+    actual = [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1 :] if b[0] > a[0]]
+    return statistics.median(actual) if actual else 0.0
 
 
 def growth(samples: Sequence[Sample], process: str) -> float:
     """The bytes that a process grew over the last three quarters."""
-    late = [one for one in samples[len(samples) // 4 :] if process in one.memory]
+    late = [sample for sample in samples[len(samples) // 4 :] if process in sample.memory]
     if len(late) < 2:
         return 0.0
-    return slope([(one.seconds, one.memory[process]) for one in late]) * (late[-1].seconds - late[0].seconds)
+    return slope([(sample.seconds, sample.memory[process]) for sample in late]) * (late[-1].seconds - late[0].seconds)
 
 
 def is_warm(samples: Sequence[Sample]) -> bool:
@@ -183,86 +183,86 @@ def flats(samples: Sequence[Sample], share: float = 0.99) -> list[Flat]:
     made = []
     for kind in KINDS:
         for cpu in (False, True):
-            told = pooled(first, kind, cpu), pooled(last, kind, cpu)
-            beyond = 1 - BEYOND / max(BEYOND, min(sum(times.values()) for times in told))
+            other_times = pooled(first, kind, cpu), pooled(last, kind, cpu)
+            beyond = 1 - BEYOND / max(BEYOND, min(sum(times.values()) for times in other_times))
             made.append(
-                Flat(kind, "CPU" if cpu else "wall", *(quantile(t, min(share, beyond)) for t in told), math.inf)
+                Flat(kind, "CPU" if cpu else "wall", *(quantile(t, min(share, beyond)) for t in other_times), math.inf)
             )
     warm = is_warm(samples)
     most, judged = (FLAT_MAX, JUDGED) if warm else (FLAT_COLD_MAX, JUDGED_COLD)
-    noise = max(1.0, *(one.ratio for one in made if one.kind in ("probe", "spin") and one.clock == "wall"))
-    work = max(1.0, *(one.ratio for one in made if one.kind == "spin" and one.clock == "CPU"))
+    noise = max(1.0, *(row.ratio for row in made if row.kind in ("probe", "spin") and row.clock == "wall"))
+    work = max(1.0, *(row.ratio for row in made if row.kind == "spin" and row.clock == "CPU"))
     # A neighbour that came in the last quarter of a short run is all that the wall's clock tells of it.
     bounds = {"CPU": most * work, "wall": most * noise if warm else math.inf}
-    return [one._replace(bound=bounds[one.clock]) if one.kind in judged else one for one in made]
+    return [item._replace(bound=bounds[item.clock]) if item.kind in judged else item for item in made]
 
 
 def broken(samples: Sequence[Sample]) -> list[tuple[str, str]]:
     """The bounds that do not hold: a word for each, and what about it."""
-    found = []
+    rows = []
     for name, bound in (("log wal", WAL_LOG_MAX), ("views wal", WAL_VIEWS_MAX)):
-        most = max((one.sizes.get(name, 0) for one in samples), default=0)
+        most = max((sample.sizes.get(name, 0) for sample in samples), default=0)
         if most > bound:
-            found.append(("wal", f"the {name} grew to {most / MIB:.1f} MiB; its bound is {bound / MIB:.1f}"))
+            rows.append(("wal", f"the {name} grew to {most / MIB:.1f} MiB; its bound is {bound / MIB:.1f}"))
     for process in processes(samples):
         more = growth(samples, process)
         if more > memory_max(samples):
-            found.append(("leak", f"{process} grew by {more / MIB:.0f} MiB in the last three quarters"))
+            rows.append(("leak", f"{process} grew by {more / MIB:.0f} MiB in the last three quarters"))
     share = held_share(samples)
-    for one in flats(samples, share):
-        if one.ratio > one.bound:
-            found.append(
+    for row in flats(samples, share):
+        if row.ratio > row.bound:
+            rows.append(
                 (
                     "slow",
-                    f"p{share * 100:.0f} of a {one.kind} on the {one.clock} clock: {one.last / 1e3:.1f} ms in the last "
-                    f"quarter, {one.first / 1e3:.1f} in the first; {one.ratio:.2f} times, and {one.bound:.2f} may be",
+                    f"p{share * 100:.0f} of a {row.kind} on the {row.clock} clock: {row.last / 1e3:.1f} ms in the last "
+                    f"quarter, {row.first / 1e3:.1f} in the first; {row.ratio:.2f} times, and {row.bound:.2f} may be",
                 )
             )
-    return found
+    return rows
 
 
 def figures(samples: Sequence[Sample]) -> Counter[str]:
     """The figures of the table as whole numbers, by name."""
-    told: Counter[str] = Counter()
-    for one in flats(samples):
-        told[f"p99 us of a {one.kind}, {one.clock}, first quarter"] = round(one.first)
-        told[f"p99 us of a {one.kind}, {one.clock}, last quarter"] = round(one.last)
+    counts: Counter[str] = Counter()
+    for row in flats(samples):
+        counts[f"p99 us of a {row.kind}, {row.clock}, first quarter"] = round(row.first)
+        counts[f"p99 us of a {row.kind}, {row.clock}, last quarter"] = round(row.last)
     for name in processes(samples):
-        told[f"bytes {name} grew"] = round(growth(samples, name))
-    for name in sorted({name for one in samples for name in one.sizes}):
-        told[f"bytes of {name}"] = max(one.sizes.get(name, 0) for one in samples)
-    return told
+        counts[f"bytes {name} grew"] = round(growth(samples, name))
+    for name in sorted({name for sample in samples for name in sample.sizes}):
+        counts[f"bytes of {name}"] = max(sample.sizes.get(name, 0) for sample in samples)
+    return counts
 
 
 def processes(samples: Sequence[Sample]) -> list[str]:
     """All that were measured, in the order they began."""
-    return list(dict.fromkeys(name for one in samples for name in one.memory))
+    return list(dict.fromkeys(name for sample in samples for name in sample.memory))
 
 
 # ---- telling
 
 
-def line(one: Sample) -> str:
+def line(sample: Sample) -> str:
     """One interval."""
     times = ", ".join(
-        f"{kind} {quantile(one.wall[kind], 0.5) / 1e3:.1f}/{quantile(one.wall[kind], 0.99) / 1e3:.1f}"
+        f"{kind} {quantile(sample.wall[kind], 0.5) / 1e3:.1f}/{quantile(sample.wall[kind], 0.99) / 1e3:.1f}"
         for kind in KINDS
-        if one.wall[kind]
+        if sample.wall[kind]
     )
-    held = " ".join(f"{size / MIB:.0f}" for size in one.memory.values())
-    files = ", ".join(f"{name} {size / MIB:.1f}" for name, size in sorted(one.sizes.items()))
-    return f"{one.seconds:6,.0f} s · ms p50/p99: {times} · MiB: {files} · memory {held}"
+    text = " ".join(f"{size / MIB:.0f}" for size in sample.memory.values())
+    files = ", ".join(f"{name} {size / MIB:.1f}" for name, size in sorted(sample.sizes.items()))
+    return f"{sample.seconds:6,.0f} s · ms p50/p99: {times} · MiB: {files} · memory {text}"
 
 
 def table(samples: Sequence[Sample]) -> list[str]:
     """The run, as rows of Markdown."""
     rows = ["| what | first quarter | last quarter | ratio | bound |", "|---|---|---|---|---|"]
     for share, name in ((0.5, "p50"), (0.99, "p99")):
-        for one in flats(samples, share):
-            bound = f"{one.bound:.2f}" if share == held_share(samples) and one.bound < math.inf else ""
+        for row in flats(samples, share):
+            bound = f"{row.bound:.2f}" if share == held_share(samples) and row.bound < math.inf else ""
             rows.append(
-                f"| {name} of a {one.kind}, {one.clock}, ms | {one.first / 1e3:.2f} | {one.last / 1e3:.2f} "
-                f"| {one.ratio:.2f} | {bound} |"
+                f"| {name} of a {row.kind}, {row.clock}, ms | {row.first / 1e3:.2f} | {row.last / 1e3:.2f} "
+                f"| {row.ratio:.2f} | {bound} |"
             )
     rows += [
         "",
@@ -270,16 +270,16 @@ def table(samples: Sequence[Sample]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for name in processes(samples):
-        held = [one.memory[name] for one in samples[len(samples) // 4 :] if name in one.memory]
-        if held:
+        used = [sample.memory[name] for sample in samples[len(samples) // 4 :] if name in sample.memory]
+        if used:
             more = growth(samples, name) / MIB
             rows.append(
-                f"| {name} | {held[0] / MIB:.1f} | {held[-1] / MIB:.1f} | {more:+.1f} | {memory_max(samples) // MIB} |"
+                f"| {name} | {used[0] / MIB:.1f} | {used[-1] / MIB:.1f} | {more:+.1f} | {memory_max(samples) // MIB} |"
             )
     rows += ["", "| file | MiB at a quarter | at the end | most | bound |", "|---|---|---|---|---|"]
     bounds = {"log wal": WAL_LOG_MAX, "views wal": WAL_VIEWS_MAX}
-    for name in sorted({name for one in samples for name in one.sizes}):
-        told = [one.sizes.get(name, 0) / MIB for one in samples]
+    for name in sorted({name for sample in samples for name in sample.sizes}):
+        sizes = [sample.sizes.get(name, 0) / MIB for sample in samples]
         bound = f"{bounds[name] / MIB:.1f}" if name in bounds else ""
-        rows.append(f"| {name} | {told[len(told) // 4]:.1f} | {told[-1]:.1f} | {max(told):.1f} | {bound} |")
+        rows.append(f"| {name} | {sizes[len(sizes) // 4]:.1f} | {sizes[-1]:.1f} | {max(sizes):.1f} | {bound} |")
     return rows

@@ -87,7 +87,7 @@ NUMBERS = (-1, 0, 1, 2, 3, 9, 10**6, 2**31, 2**53, 2**62, 2**63 - 1, -(2**63) + 
 RIGHT = 0.8  # of the mutations stay as they were made
 
 
-class Held(NamedTuple):
+class KnownSession(NamedTuple):
     """What the hand knows of a session: its messages, its pages and their contents, where cells lie."""
 
     messages: list[int]
@@ -97,17 +97,17 @@ class Held(NamedTuple):
     references: list[int]
 
 
-def nothing_held() -> Held:
+def nothing_held() -> KnownSession:
     """A session of which nothing is known yet."""
-    return Held([], {}, {}, [], [])
+    return KnownSession([], {}, {}, [], [])
 
 
 class Hand:
     """Makes mutations of every kind for a session, some of them wrong; `chance` decides."""
 
-    def __init__(self, chance: random.Random, held: Held, others: list[Held]) -> None:
+    def __init__(self, chance: random.Random, value: KnownSession, others: list[KnownSession]) -> None:
         self.chance = chance
-        self.held = held
+        self.held = value
         self.others = others
 
     def write(self, batch: Batch) -> Iterator[tuple[int, AnyMutation]]:
@@ -145,12 +145,12 @@ class Hand:
     def wrong(self, batch: Batch, made: Any) -> Any:
         """The mutation with one field, or some, as they should not be."""
         fields = msgspec.structs.fields(type(made))
-        told: dict[str, Any] = {}
+        other_fields: dict[str, Any] = {}
         for _ in range(self.chance.choice((1, 1, 1, 2))):
             if fields:
                 field = self.chance.choice(fields)
-                told[field.name] = self.value(batch, made, field.name, field.type)
-        wrong = msgspec.structs.replace(made, **told)
+                other_fields[field.name] = self.value(batch, made, field.name, field.type)
+        wrong = msgspec.structs.replace(made, **other_fields)
         if isinstance(wrong, Pack) and self.chance.random() < 0.9:
             return stated(batch, wrong)
         return wrong
@@ -178,25 +178,25 @@ class Hand:
 
     def several(self, batch: Batch, had: Any, name: str) -> Any:
         """A list with one dropped, one twice, one changed, or one more."""
-        told = list(had or ())
+        hads = list(had or ())
         deed = self.chance.randrange(5)
-        if told and deed == 0:
-            told.pop(self.chance.randrange(len(told)))
-        elif told and deed == 1:
-            told.append(self.chance.choice(told))
-        elif told and deed == 2 and isinstance(told[0], tuple):
-            at = self.chance.randrange(len(told))
-            one = list(told[at])
-            one[self.chance.randrange(len(one))] = self.number(batch)
-            told[at] = tuple(one)
+        if hads and deed == 0:
+            hads.pop(self.chance.randrange(len(hads)))
+        elif hads and deed == 1:
+            hads.append(self.chance.choice(hads))
+        elif hads and deed == 2 and isinstance(hads[0], tuple):
+            at = self.chance.randrange(len(hads))
+            each_hads = list(hads[at])
+            each_hads[self.chance.randrange(len(each_hads))] = self.number(batch)
+            hads[at] = tuple(each_hads)
         elif name == "envelopes":
             message = self.chance.choice(self.held.messages or [1])
-            told.append((message, self.cell(batch, SKELETON)))
+            hads.append((message, self.cell(batch, SKELETON)))
         elif name == "left" and batch.head.order:
-            told.append(self.chance.choice(batch.head.order)[0])
+            hads.append(self.chance.choice(batch.head.order)[0])
         else:
-            self.chance.shuffle(told)
-        return tuple(told)
+            self.chance.shuffle(hads)
+        return tuple(hads)
 
     def why(self, batch: Batch) -> Why:
         """A contest."""
@@ -224,8 +224,8 @@ def _create(hand: Hand, batch: Batch, message: int, part: int, *, json: bool = F
     content = chance.choice((b'{"a":1}', b"[]", b"5")) if json else chance.choice((b"one", b"", b"x" * 400))
     links = ((chance.randrange(10), hand.page()),) if hand.held.pages and chance.random() < 0.2 else ()
     labels = hand.cell(batch, LABELS) if chance.random() < 0.4 else None
-    told = (batch.cell(content), len(content), -(-len(content) // 4), chance.choice((0, 1, 9)), links, labels)
-    return Create(chance.randrange(6), 4 if json else 0, chance.randrange(6), message, part, *told)
+    values = (batch.cell(content), len(content), -(-len(content) // 4), chance.choice((0, 1, 9)), links, labels)
+    return Create(chance.randrange(6), 4 if json else 0, chance.randrange(6), message, part, *values)
 
 
 def _apart(hand: Hand, batch: Batch) -> list[Any]:
@@ -245,8 +245,8 @@ def _update(hand: Hand, batch: Batch) -> list[Any]:
 
 def _compress(hand: Hand, batch: Batch) -> list[Any]:
     page, chance = hand.page(), hand.chance
-    told = (hand.held.versions.get(page, 0), chance.randrange(1, 4), chance.randrange(14), 1)
-    return [Compress(page, *told, *hand.content(batch))]
+    values = (hand.held.versions.get(page, 0), chance.randrange(1, 4), chance.randrange(14), 1)
+    return [Compress(page, *values, *hand.content(batch))]
 
 
 def stated(batch: Batch, pack: Pack) -> Pack:
@@ -269,8 +269,8 @@ def _pack(hand: Hand, batch: Batch) -> list[Any]:
             content, level = chance.choice(hand.held.pages[page])
             rank += 10
             entered.append((page, content, level, rank))
-    moved = {one[0] for one in entered}
-    left = tuple(one[0] for one in head.order if one[0] not in moved and chance.random() < 0.15)
+    moved = {row[0] for row in entered}
+    left = tuple(row[0] for row in head.order if row[0] not in moved and chance.random() < 0.15)
     rest = hand.cell(batch, OBJECT) if chance.random() < 0.3 else None
     renderer = chance.choice((1, 1, 1, 2))
     made = Pack(

@@ -56,28 +56,28 @@ def patient() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-class Held(NamedTuple):
+class LogContents(NamedTuple):
     """Everything a log holds."""
 
     commits: list[Commit]
     cells: dict[int, Cell]
 
 
-def held(store: Path) -> Held:
+def read_log(store: Path) -> LogContents:
     """Reads the log of a store through its port."""
     log = SqliteLog(store / LOG)
     try:
         commits = log.tail(0, ALL)
-        return Held(commits, log.cells([n for c in commits for n in range(c.cell, c.cell + c.cell_count)]))
+        return LogContents(commits, log.cells([n for c in commits for n in range(c.cell, c.cell + c.cell_count)]))
     finally:
         log.close()
 
 
-def prefix(whole: Held, ordinal: int) -> Held:
+def prefix(whole: LogContents, ordinal: int) -> LogContents:
     """What a log held at an ordinal."""
     commits = whole.commits[:ordinal]
     last = max((c.cell + c.cell_count - 1 for c in commits if c.cell_count), default=0)
-    return Held(commits, {n: cell for n, cell in whole.cells.items() if n <= last})
+    return LogContents(commits, {n: cell for n, cell in whole.cells.items() if n <= last})
 
 
 Attempt = tuple[bytes, ...]  # the hashes of the commits that one append brings
@@ -90,27 +90,27 @@ class Demand(NamedTuple):
     attempts: tuple[Attempt, ...] = ()  # appends asked for since, in order; each is there whole or not at all
 
 
-def check_log(store: Path, whole: Held, demand: Demand) -> None:
+def check_log(store: Path, whole: LogContents, demand: Demand) -> None:
     """Raises Broken unless a log is what it would be had the crash come between two appends."""
     if not (store / LOG).is_file():
         if demand.acked:
             raise Broken("lost", f"there is no log, and {demand.acked} commits were acknowledged")
         return
     try:
-        found = held(store)
+        actual = read_log(store)
     except VmstoreError as error:
         raise Broken("unreadable", f"{type(error).__name__}: {error}") from error
     right = prefix(whole, demand.acked)
-    if len(found.commits) < demand.acked:
-        raise Broken("lost", f"the log ends at {len(found.commits)}, and {demand.acked} was acknowledged")
-    if found.commits[: demand.acked] != right.commits:
+    if len(actual.commits) < demand.acked:
+        raise Broken("lost", f"the log ends at {len(actual.commits)}, and {demand.acked} was acknowledged")
+    if actual.commits[: demand.acked] != right.commits:
         raise Broken("foreign", "a commit that was acknowledged is not as it was written")
-    if not right.cells.items() <= found.cells.items():
+    if not right.cells.items() <= actual.cells.items():
         raise Broken("torn", "a cell that was acknowledged is not as it was written, or not there")
-    _check_rest(found, found.commits[demand.acked :], demand.attempts)
+    _check_rest(actual, actual.commits[demand.acked :], demand.attempts)
 
 
-def _check_rest(found: Held, rest: list[Commit], attempts: tuple[Attempt, ...]) -> None:
+def _check_rest(actual: LogContents, rest: list[Commit], attempts: tuple[Attempt, ...]) -> None:
     """Raises Broken unless what follows was asked for, each append whole, with its cells."""
     left = [commit.hash for commit in rest]
     for attempt in attempts:
@@ -119,10 +119,10 @@ def _check_rest(found: Held, rest: list[Commit], attempts: tuple[Attempt, ...]) 
     if left:
         torn = any(left == list(attempt[: len(left)]) for attempt in attempts)
         what = "is half of an append" if torn else "was never asked for"
-        raise Broken("torn" if torn else "foreign", f"commit {len(found.commits) - len(left) + 1} {what}")
+        raise Broken("torn" if torn else "foreign", f"commit {len(actual.commits) - len(left) + 1} {what}")
     for commit in rest:
         for index in range(commit.cell_count):
-            cell = found.cells.get(commit.cell + index)
+            cell = actual.cells.get(commit.cell + index)
             if cell is None or cell.commitment != commit.commitment(index):
                 raise Broken("torn", f"cell {commit.cell + index} is not as it was written, or not there")
 
@@ -144,9 +144,13 @@ def check_store(folder: Path, source: Path, steps: Sequence[Step], done: int, af
 
 def check_whole(store: vmstore.Store, steps: Sequence[Step], after: Summary) -> None:
     """Raises Broken unless a store has exactly what these steps told it, sound, and takes in another call."""
-    found = summary(store)
-    if found != after:
-        wrong = {s: (found.get(s), after.get(s)) for s in {*found, *after} if found.get(s) != after.get(s)}
+    actual_summary = summary(store)
+    if actual_summary != after:
+        wrong = {
+            s: (actual_summary.get(s), after.get(s))
+            for s in {*actual_summary, *after}
+            if actual_summary.get(s) != after.get(s)
+        }
         kind = "lost" if any((f or (0,)) < (a or (0,)) for f, a in wrong.values()) else "doubled"
         raise Broken(kind, f"sessions (turns, calls, messages, pages, position), found and right: {wrong}")
     verdict = store.verify()
@@ -160,7 +164,7 @@ def check_whole(store: vmstore.Store, steps: Sequence[Step], after: Summary) -> 
                 raise Broken("changed", f"call {call} of {name!r} is not the request that was sent")
             if calls[call - 1].status != "ok":
                 raise Broken("torn", f"call {call} of {name!r} has no reply")
-    check_goes_on(store, found, {name: sent[-1] for name, sent in requests(steps).items()})
+    check_goes_on(store, actual_summary, {name: sent[-1] for name, sent in requests(steps).items()})
 
 
 def check_goes_on(store: vmstore.Store, before: Summary, requests: dict[str, Request]) -> None:

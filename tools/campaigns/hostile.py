@@ -94,8 +94,8 @@ def named(name: Any, add: bool) -> Edit:
     """A namespace of another name, in the place of the one there is or beside it."""
 
     def edit(room: Room, listing: dict[str, Any]) -> None:
-        told = str(room.path(CANARY) / "default") if name == "CANARY" else name
-        part = {**listing["parts"][0], "namespace": told}
+        text = str(room.path(CANARY) / "default") if name == "CANARY" else name
+        part = {**listing["parts"][0], "namespace": text}
         listing["parts"] = [*listing["parts"], part] if add else [part]
 
     return edit
@@ -105,12 +105,12 @@ def pathed(path: Any, add: bool) -> Edit:
     """A file of another path, in the place of the log or beside it."""
 
     def edit(room: Room, listing: dict[str, Any]) -> None:
-        told = path.replace("CANARY", str(room.path(CANARY) / "default")) if isinstance(path, str) else path
-        file = next(one for one in listing["files"] if one["path"].endswith("log.sqlite"))
+        text = path.replace("CANARY", str(room.path(CANARY) / "default")) if isinstance(path, str) else path
+        file = next(file for file in listing["files"] if file["path"].endswith("log.sqlite"))
         if add:
-            listing["files"].append({**file, "path": told})
+            listing["files"].append({**file, "path": text})
         else:
-            file["path"] = told
+            file["path"] = text
 
     return edit
 
@@ -124,7 +124,7 @@ def flipped(nth: int) -> Edit:
     """A log of which bytes are others, its digest as it now is."""
 
     def edit(room: Room, listing: dict[str, Any]) -> None:
-        log = room.given / "backup" / "default" / "log.sqlite"
+        log = room.input_folder / "backup" / "default" / "log.sqlite"
         content = bytearray(log.read_bytes())
         for at in range(1000 + 211 * nth, len(content), 9973 + 101 * nth):
             content[at] ^= 1 + nth
@@ -138,12 +138,12 @@ def flipped(nth: int) -> Edit:
 
 def backups() -> list[Hostile]:
     """Backups by who rewrote their list, or their files."""
-    found = [
+    texts = [
         Hostile("backup", f"{'also ' * add}{name!r:.40} as a namespace", backup(named(name, add)), True)
         for name in NAMES
         for add in (False, True)
     ]
-    found += [
+    texts += [
         Hostile("backup", f"{'also ' * add}{path!r:.40} as a file", backup(pathed(path, add)), True)
         for path in PATHS
         for add in (False, True)
@@ -151,15 +151,15 @@ def backups() -> list[Hostile]:
     for place in ("default/log.sqlite", "blob", "backup.json", "default"):
         for word, plant in PLANTS.items():
             if place in ("blob", "backup.json") or "giant" not in word:
-                found.append(Hostile("backup", f"{word} as {place}", backup(plant=(place, plant)), True))
+                texts.append(Hostile("backup", f"{word} as {place}", backup(plant=(place, plant)), True))
     sizes: list[Any] = [-1, 0, 1 << 63, 1 << 80, 1.5, "1"]
     values = [*(("bytes", size) for size in sizes), ("sha256", ""), ("sha256", "0" * 64)]
-    found += [Hostile("backup", f"{f} {v!r} stated", backup(stated(f, v)), True) for f, v in values]
-    found += [Hostile("backup", f"flipped {nth}", backup(flipped(nth)), None) for nth in range(8)]
-    found += [Hostile("backup", "grants", backup(of="shared.backup"), True)]
-    found += [Hostile("backup", "approvals", backup(of="approved.backup"), True)]
+    texts += [Hostile("backup", f"{f} {v!r} stated", backup(stated(f, v)), True) for f, v in values]
+    texts += [Hostile("backup", f"flipped {nth}", backup(flipped(nth)), None) for nth in range(8)]
+    texts += [Hostile("backup", "grants", backup(of="shared.backup"), True)]
+    texts += [Hostile("backup", "approvals", backup(of="approved.backup"), True)]
     twice: Edit = lambda room, listing: listing["files"].append(listing["files"][0])  # noqa: E731
-    return [*found, Hostile("backup", "a file twice", backup(twice), True)]
+    return [*texts, Hostile("backup", "a file twice", backup(twice), True)]
 
 
 # ---- bundles
@@ -171,7 +171,7 @@ def bundle(edit: Lines, of: str = "guest", exact: bool = True) -> Make:
     def make(room: Room) -> Sequence[str]:
         lines = [json.loads(line) for line in room.path(f"{of}.jsonl").read_text().splitlines()]
         edit(lines)
-        digest, out = hashlib.sha256(), room.given / "x.jsonl"
+        digest, out = hashlib.sha256(), room.input_folder / "x.jsonl"
         with out.open("wb") as file:
             for line in lines:
                 if isinstance(line, dict) and line.get("digest", "kept") != "kept":
@@ -189,19 +189,19 @@ def spelt(line: Any) -> bytes:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def header(**told: Any) -> Lines:
+def header(**fields: Any) -> Lines:
     """Another first line."""
-    return lambda lines: lines[0]["sessions"][0].update(told)
+    return lambda lines: lines[0]["sessions"][0].update(fields)
 
 
-def commit(nth: int = 1, **told: Any) -> Lines:
+def commit(nth: int = 1, **fields: Any) -> Lines:
     """Another commit."""
-    return lambda lines: lines[nth].update(told)
+    return lambda lines: lines[nth].update(fields)
 
 
-def cell(**told: Any) -> Lines:
+def cell(**fields: Any) -> Lines:
     """Another cell."""
-    return lambda lines: lines[1]["cells"][0].update(told)
+    return lambda lines: lines[1]["cells"][0].update(fields)
 
 
 def _swap(lines: list[Any]) -> None:
@@ -254,21 +254,21 @@ def carried(of: str, refused: bool | None, exact: bool = True) -> Hostile:
 
 def bundles() -> list[Hostile]:
     """Bundles whose lines were rewritten, and such as bring erasures, policies and approvals along."""
-    found = [Hostile("bundle", name, bundle(edit), None if name == "VMSTORE" else True) for name, edit in EDITS.items()]
-    found += [Hostile("bundle", f"{name}, rewritten", bundle(edit, exact=False), True) for name, edit in EDITS.items()]
-    found += [carried("erased-page", True), carried("erased-session", True), carried("unmasked", True)]
-    found += [carried("approved", None), carried("shared", None), carried("guest", False)]
-    found += [carried(of, None, exact=False) for of in ("approved", "unmasked", "guest")]
+    texts = [Hostile("bundle", name, bundle(edit), None if name == "VMSTORE" else True) for name, edit in EDITS.items()]
+    texts += [Hostile("bundle", f"{name}, rewritten", bundle(edit, exact=False), True) for name, edit in EDITS.items()]
+    texts += [carried("erased-page", True), carried("erased-session", True), carried("unmasked", True)]
+    texts += [carried("approved", None), carried("shared", None), carried("guest", False)]
+    texts += [carried(of, None, exact=False) for of in ("approved", "unmasked", "guest")]
     for word, plant in PLANTS.items():
         for flags in ([], ["--exact"], ["--format", "bundle"]):
             name, make = f"{word} with {' '.join(flags)}", partial(_in_its_place, plant, flags)
-            found.append(Hostile("bundle", name, make, True if flags else None))
-    return found
+            texts.append(Hostile("bundle", name, make, True if flags else None))
+    return texts
 
 
 def _in_its_place(plant: Plant, flags: list[str], room: Room) -> Sequence[str]:
-    planted(room.given / "x.jsonl", plant, room)
-    return ["import", str(room.path(HERE)), str(room.given / "x.jsonl"), *flags]
+    planted(room.input_folder / "x.jsonl", plant, room)
+    return ["import", str(room.path(HERE)), str(room.input_folder / "x.jsonl"), *flags]
 
 
 # ---- merges, archives, stores
@@ -317,20 +317,20 @@ def merges() -> list[Hostile]:
         "approved": False,
         "shared": False,
     }
-    found = [Hostile("merge", of, merge(f"{of}.vms"), refused) for of, refused in grown.items()]
-    found.append(Hostile("merge", "sound", merge(THERE), False))
-    found.append(Hostile("merge", "views that lie", _merge_lying, None))
+    texts = [Hostile("merge", of, merge(f"{of}.vms"), refused) for of, refused in grown.items()]
+    texts.append(Hostile("merge", "sound", merge(THERE), False))
+    texts.append(Hostile("merge", "views that lie", _merge_lying, None))
     for place in ("log.sqlite", "a blob", "an archive", "the views", "blobs", ""):
         for word, plant in PLANTS.items():
-            found.append(Hostile("merge", f"{word} as {place or 'the namespace'}", merge(THERE, (place, plant)), None))
-    return found
+            texts.append(Hostile("merge", f"{word} as {place or 'the namespace'}", merge(THERE, (place, plant)), None))
+    return texts
 
 
 def archive(plant: Plant | None, command: str, cut: int = 0) -> Make:
     """An archive's file that is something else, or damaged; asked alone, merged, or in its store."""
 
     def make(room: Room) -> Sequence[str]:
-        file = room.given / "x.archive"
+        file = room.input_folder / "x.archive"
         shutil.copy(place_in(room.path(THERE), "an archive"), file)
         if plant is not None:
             planted(file, plant, room)
@@ -347,11 +347,11 @@ def archive(plant: Plant | None, command: str, cut: int = 0) -> Make:
 def archives() -> list[Hostile]:
     """Archives that come alone."""
     doors = ("verify", "merge", "sessions")
-    found = [
+    texts = [
         Hostile("archive", f"{word}, {do}", archive(plant, do), None) for word, plant in PLANTS.items() for do in doors
     ]
     cuts = range(97, 9_000, 1_111)
-    return found + [
+    return texts + [
         Hostile("archive", f"damaged {cut}, {do}", archive(None, do, cut), None) for cut in cuts for do in doors[:2]
     ]
 
@@ -377,8 +377,8 @@ def store(place: str, plant: Plant, command: str) -> Make:
     def make(room: Room) -> Sequence[str]:
         copy = room.copy(THERE)
         planted(place_in(copy, place), plant, room)
-        told = {"STORE": str(copy), "OUT": str(room.place / "out")}
-        return [told.get(word, word) for word in COMMANDS[command]]
+        fields = {"STORE": str(copy), "OUT": str(room.place / "out")}
+        return [fields.get(word, word) for word in COMMANDS[command]]
 
     return make
 

@@ -95,10 +95,10 @@ LINES = ("pi", "claude-code", "codex")
 
 def deep(levels: int) -> Any:
     """A list in lists."""
-    found: Any = []
+    actual: Any = []
     for _ in range(levels):
-        found = [found]
-    return found
+        actual = [actual]
+    return actual
 
 
 EVIL["a deep list"] = deep(190)
@@ -128,9 +128,9 @@ def written(format: str, value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def given(content: bytes, flags: Sequence[str], name: str, room: Room) -> Sequence[str]:
+def import_command(content: bytes, flags: Sequence[str], name: str, room: Room) -> Sequence[str]:
     """A file, and the command that imports it."""
-    file = room.given / name
+    file = room.input_folder / name
     file.write_bytes(content)
     return ["import", str(room.path(HERE)), str(file), *flags]
 
@@ -138,8 +138,8 @@ def given(content: bytes, flags: Sequence[str], name: str, room: Room) -> Sequen
 def everywhere(format: str, word: str, room: Room) -> Sequence[str]:
     """Files of a format, in each of which one value is another: one command imports them all."""
     for nth, way in enumerate(places(SAMPLES[format])):
-        (room.given / f"f{nth}").write_bytes(written(format, put(SAMPLES[format], way, EVIL[word])))
-    files = sorted(room.given.glob("f*"), key=lambda file: int(file.name[1:]))
+        (room.input_folder / f"f{nth}").write_bytes(written(format, put(SAMPLES[format], way, EVIL[word])))
+    files = sorted(room.input_folder.glob("f*"), key=lambda file: int(file.name[1:]))
     return ["import", str(room.path(HERE)), *map(str, files)]
 
 
@@ -156,7 +156,7 @@ def session_files() -> Iterator[Hostile]:
             yield Hostile("file", f"{word} everywhere in {format}", partial(everywhere, format, word))
     for name in ("../x.jsonl", "/etc/x", "a b", "\x1b[2J", "n" * 300, "", "vmstore"):
         yield Hostile(
-            "file", f"as {name!r:.20}", partial(given, written("pi", SAMPLES["pi"]), ["--session", name], "x")
+            "file", f"as {name!r:.20}", partial(import_command, written("pi", SAMPLES["pi"]), ["--session", name], "x")
         )
     graphs: dict[str, tuple[int, Callable[[int], str | None]]] = {
         "a ring": (300, lambda n: f"u{(n + 1) % 300}"),
@@ -169,10 +169,10 @@ def session_files() -> Iterator[Hostile]:
         "no parents": (1_500, lambda n: None),
     }
     for word, (count, parent) in graphs.items():
-        yield Hostile("file", word, partial(given, crowd(count, parent), [], "x.jsonl"))
+        yield Hostile("file", word, partial(import_command, crowd(count, parent), [], "x.jsonl"))
     pi = SAMPLES["pi"]
     ring = [pi[0], *({**pi[1], "id": f"i{n}", "parentId": f"i{(n + 1) % 99}"} for n in range(99))]
-    yield Hostile("file", "a ring in pi", partial(given, written("pi", ring), [], "x.jsonl"))
+    yield Hostile("file", "a ring in pi", partial(import_command, written("pi", ring), [], "x.jsonl"))
     whole = written("chat-completions", SAMPLES["chat-completions"])
     pieces = {
         "brackets": b"[" * (1 << 20),
@@ -193,7 +193,7 @@ def session_files() -> Iterator[Hostile]:
         "NaN": b'[{"role":"user","content":"x","n":NaN}]',
     }
     for word, content in pieces.items():
-        yield Hostile("file", word, partial(given, content, [], "x.jsonl"))
+        yield Hostile("file", word, partial(import_command, content, [], "x.jsonl"))
     packer = zstandard.ZstdCompressor(level=19)
     bombs = {
         "zeros": (bytes(1 << 20), 500),
@@ -203,14 +203,16 @@ def session_files() -> Iterator[Hostile]:
     }
     for word, (content, times) in bombs.items():
         yield Hostile("file", f"a bomb of {word}", partial(bomb, content, times))
-    yield Hostile("file", "a bomb of many frames", partial(given, packer.compress(bytes(1 << 20)) * 4_000, [], "x.zst"))
+    yield Hostile(
+        "file", "a bomb of many frames", partial(import_command, packer.compress(bytes(1 << 20)) * 4_000, [], "x.zst")
+    )
 
 
 def bomb(content: bytes, times: int, room: Room) -> Sequence[str]:
     """A packed file that holds a content so many times."""
     packer = zstandard.ZstdCompressor(level=19).compressobj()
     packed = b"".join(packer.compress(content) for _ in range(times)) + packer.flush()
-    return given(packed, [], "x.jsonl.zst", room)
+    return import_command(packed, [], "x.jsonl.zst", room)
 
 
 # ---- what lies where nobody looks twice
@@ -218,7 +220,7 @@ def bomb(content: bytes, times: int, room: Room) -> Sequence[str]:
 
 def discovered(room: Room) -> Sequence[str]:
     """Pipes, links and giants where sessions are looked for."""
-    home = room.given / "home"
+    home = room.input_folder / "home"
     place = home / "projects" / "p"
     place.mkdir(parents=True)
     os.mkfifo(place / "a.jsonl")
@@ -236,20 +238,20 @@ def restored(
     """A sound backup, and a certificate that was written by somebody."""
 
     def make(room: Room) -> Sequence[str]:
-        shutil.copytree(room.path("backup"), room.given / "backup")
-        folder = room.path(f"{AGAIN}.erasures") if beside else room.given / "erasures"
+        shutil.copytree(room.path("backup"), room.input_folder / "backup")
+        folder = room.path(f"{AGAIN}.erasures") if beside else room.input_folder / "erasures"
         shutil.copytree(room.path("erased-page.vms.erasures"), folder)
         (file,) = folder.iterdir()
-        told = edit(room, json.loads(file.read_text()))
-        if isinstance(told, bytes):
-            file.write_bytes(told)
-        elif told is not None:
-            file.write_text(json.dumps(told))
+        other_edit = edit(room, json.loads(file.read_text()))
+        if isinstance(other_edit, bytes):
+            file.write_bytes(other_edit)
+        elif other_edit is not None:
+            file.write_text(json.dumps(other_edit))
         else:
             _replaced(file, room)
         named = [] if beside else ["--erasures", str(folder)]
         keys = [str(room.path("seal.key.pub")) if flag == "KEY" else flag for flag in flags]
-        return ["restore", str(room.given / "backup"), str(room.path(AGAIN)), *named, *keys]
+        return ["restore", str(room.input_folder / "backup"), str(room.path(AGAIN)), *named, *keys]
 
     return make
 
@@ -260,21 +262,24 @@ def _replaced(file: Path, room: Room) -> None:
 
 
 CERTIFICATES: dict[str, Callable[[Room, dict[str, Any]], Any]] = {
-    "unsigned": lambda room, told: told,
-    "signed with zeros": lambda room, told: {**told, "key": "00" * 32, "signature": "00" * 64},
-    "a key without a signature": lambda room, told: {**told, "key": "11" * 32},
-    "a signature without a key": lambda room, told: {**told, "signature": "11" * 64},
-    "a short signature": lambda room, told: {**told, "key": "11" * 32, "signature": "11"},
-    "no hex": lambda room, told: {**told, "key": "zz", "signature": "zz"},
-    "of another kind": lambda room, told: {**told, "kind": "vmstore erasure 9"},
-    "of another reason": lambda room, told: {**told, "reason": "because"},
-    "of a giant ordinal": lambda room, told: {**told, "ordinal": 1 << 60},
-    "of a negative place": lambda room, told: {**told, "erasures": [{**told["erasures"][0], "cells": [[-1, -1, "x"]]}]},
-    "of many cells": lambda room, told: {**told, "erasures": told["erasures"] * 4_000},
-    "brackets": lambda room, told: b"[" * (1 << 20),
-    "nothing": lambda room, told: b"",
-    "no text": lambda room, told: bytes(range(256)),
-    "a pipe": lambda room, told: None,
+    "unsigned": lambda room, value: value,
+    "signed with zeros": lambda room, value: {**value, "key": "00" * 32, "signature": "00" * 64},
+    "a key without a signature": lambda room, value: {**value, "key": "11" * 32},
+    "a signature without a key": lambda room, value: {**value, "signature": "11" * 64},
+    "a short signature": lambda room, value: {**value, "key": "11" * 32, "signature": "11"},
+    "no hex": lambda room, value: {**value, "key": "zz", "signature": "zz"},
+    "of another kind": lambda room, value: {**value, "kind": "vmstore erasure 9"},
+    "of another reason": lambda room, value: {**value, "reason": "because"},
+    "of a giant ordinal": lambda room, value: {**value, "ordinal": 1 << 60},
+    "of a negative place": lambda room, record: {
+        **record,
+        "erasures": [{**record["erasures"][0], "cells": [[-1, -1, "x"]]}],
+    },
+    "of many cells": lambda room, record: {**record, "erasures": record["erasures"] * 4_000},
+    "brackets": lambda room, value: b"[" * (1 << 20),
+    "nothing": lambda room, value: b"",
+    "no text": lambda room, value: bytes(range(256)),
+    "a pipe": lambda room, value: None,
 }
 
 
@@ -291,7 +296,7 @@ def sealed(content: bytes | None, command: str) -> Callable[[Room], Any]:
     """A seal or a proof that is something else."""
 
     def make(room: Room) -> Sequence[str]:
-        file = room.given / "x.seal"
+        file = room.input_folder / "x.seal"
         if content is None:
             os.mkfifo(file)
         else:

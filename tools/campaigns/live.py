@@ -35,21 +35,21 @@ NEEDED = {"timed", "holding", "flushing", "folding", "went on", "acts", "checked
 def batch(seed: int, folder: Path, kills: int = KILLS) -> Counter[str]:
     """Kills a process that acts again and again, and checks what each leaves; what was done."""
     chance = random.Random(seed)
-    found: Counter[str] = Counter()
-    told = Told()
+    counts: Counter[str] = Counter()
+    value = Acknowledged()
     for number in range(kills):
         way = plan(chance)
         if way.fault is not None:
             way.fault.at *= LATER
-        found[way.name if _die(folder, told, seed * 1_000 + number, way.fault, chance) else "outlived"] += 1
-        found["went on"] += number > 0
+        counts[way.name if _die(folder, value, seed * 1_000 + number, way.fault, chance) else "outlived"] += 1
+        counts["went on"] += number > 0
         with patient():
-            found += look(folder, told, seed * 1_000 + number + kills)
-    found["acts"] += told.acts
-    return found
+            counts += look(folder, value, seed * 1_000 + number + kills)
+    counts["acts"] += value.acts
+    return counts
 
 
-class Told:
+class Acknowledged:
     """What a process acknowledged, kept where its death does not reach."""
 
     def __init__(self) -> None:
@@ -70,52 +70,52 @@ class Told:
         struct.pack_into("<QQ", self._shared, 0, self.acts + 1, ordinal)
 
 
-def _die(folder: Path, told: Told, seed: int, fault: Fault | None, chance: random.Random) -> bool:
+def _die(folder: Path, value: Acknowledged, seed: int, fault: Fault | None, chance: random.Random) -> bool:
     """Lets a process act until it dies; whether it died as it was planned."""
 
     def work() -> None:
         if fault is None:
-            act(folder, told, seed)
+            act(folder, value, seed)
             return
         with disk(folder) as made:
             made.recording, made.fault = False, fault
-            act(folder, told, seed)
+            act(folder, value, seed)
 
-    before = told.acts
+    before = value.acts
     pid = start(work)
     if fault is not None:
         return wait(pid, 20.0) or not kill(pid)
     until = time.monotonic() + 20.0
-    while told.acts - before < chance.randint(1, 40) and time.monotonic() < until:
+    while value.acts - before < chance.randint(1, 40) and time.monotonic() < until:
         time.sleep(0.001)
     time.sleep(chance.uniform(0, 0.01))
     return kill(pid)
 
 
-def act(folder: Path, told: Told, seed: int) -> None:
+def act(folder: Path, slots: Acknowledged, seed: int) -> None:
     """Acts on the session of a store, opened or gone on with, until somebody ends it."""
     chance = random.Random(seed)
     life = LiveRun(folder / STORE, calm=True, seed=seed)  # ids of its own: two processes never give one twice
     for _ in range(STEPS_MAX):
         life.play((chance.choice(PLAYED), chance.randint(0, 500), chance.randint(0, 7)))
-        told.ack(life.store.admin.log.ordinal)
+        slots.ack(life.store.admin.log.ordinal)
     life.close()
 
 
-def look(folder: Path, told: Told, seed: int) -> Counter[str]:
+def look(folder: Path, value: Acknowledged, seed: int) -> Counter[str]:
     """Opens what is left: nothing that was acknowledged is lost, and every law of live sessions holds."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     life = LiveRun(folder / STORE, calm=True, seed=seed)
     try:
-        if life.store.admin.log.ordinal < told.ordinal:
+        if life.store.admin.log.ordinal < value.ordinal:
             raise Broken(
-                "lost", f"commit {told.ordinal} was acknowledged, and the log ends at {life.store.admin.log.ordinal}"
+                "lost", f"commit {value.ordinal} was acknowledged, and the log ends at {life.store.admin.log.ordinal}"
             )
         verdict = life.store.verify()
         if not verdict.ok:
             raise Broken("verify", str(verdict.problems[:3]))
         sessions = (life.store.session(info.session) for info in life.store.sessions())
-        life.live = [one for one in sessions if isinstance(one, Live)]
+        life.live = [session for session in sessions if isinstance(session, Live)]
         for law in LAWS:
             try:
                 law(life)
@@ -124,11 +124,11 @@ def look(folder: Path, told: Told, seed: int) -> Counter[str]:
         for session in life.live:
             for page in session.pages():
                 session.content(page.page)
-                found["contents"] += 1
+                counts["contents"] += 1
             checked = session.debug.check()
             if not checked.ok:
                 raise Broken("check", str(checked.difference))
-            found["checked decisions"] += checked.decisions
+            counts["checked decisions"] += checked.decisions
     finally:
         life.close()
-    return found
+    return counts

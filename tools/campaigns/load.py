@@ -92,12 +92,12 @@ def words(*seed: int) -> str:
 def request(writer: int, number: int) -> Request:
     """A writer's request: what was said in its session so far, and something new."""
     _, first = place(writer, number)
-    said: list[Request] = [{"role": "system", "content": "You keep the books of a harbour."}]
+    requests: list[Request] = [{"role": "system", "content": "You keep the books of a harbour."}]
     for n in range(first, number + 1):
         large = "x" * LARGE_CHARS if n % LARGE_EVERY == 0 else ""
-        said.append({"role": "user", "content": f"{writer}.{n} {words(writer, n)}{large}"})
-        said.append({"role": "assistant", "content": words(n, writer)})
-    return {"model": "m-1", "messages": said[:-1], "seed": number}
+        requests.append({"role": "user", "content": f"{writer}.{n} {words(writer, n)}{large}"})
+        requests.append({"role": "assistant", "content": words(n, writer)})
+    return {"model": "m-1", "messages": requests[:-1], "seed": number}
 
 
 def record(folder: Path, slots: Slots, writer: int, rate: float, plant: str) -> None:
@@ -111,11 +111,11 @@ def record(folder: Path, slots: Slots, writer: int, rate: float, plant: str) -> 
                 store.session(place(writer, number - 1)[0]).fork(name, call=CALLS // 2)
             slots.ask(writer, number)
             with pace.timed("call"):
-                told = _record(store, name, sent, writer, number)
+                value = _record(store, name, sent, writer, number)
                 if plant == "slow":
                     sum(range(number * number * SLOWER))
             slots.ack(writer, number)
-            if number % RETRY_EVERY == 0 and _record(store, name, sent, writer, number) != told:
+            if number % RETRY_EVERY == 0 and _record(store, name, sent, writer, number) != value:
                 raise Broken("doubled", f"call {number} of writer {writer} tried again was answered otherwise")
             if plant == "leak" and writer == 0:
                 kept.append(os.urandom(LEAK_BYTES))
@@ -136,8 +136,8 @@ def held_open(folder: Path, slots: Slots) -> None:
     db.execute("PRAGMA query_only = ON; BEGIN; SELECT count(*) FROM commits").fetchall()
     with vmstore.open(folder / STORE) as store:
         while not slots.stopped:
-            said = [{"role": "user", "content": os.urandom(MUCH_BYTES // 2).hex()} for _ in range(MUCH)]
-            store.record("plant", {"model": "m-1", "messages": said})
+            records = [{"role": "user", "content": os.urandom(MUCH_BYTES // 2).hex()} for _ in range(MUCH)]
+            store.record("plant", {"model": "m-1", "messages": records})
             time.sleep(0.05)
     db.close()
 
@@ -147,7 +147,7 @@ def held_open(folder: Path, slots: Slots) -> None:
 
 def live(folder: Path, slots: Slots, rate: float) -> None:
     """Lives: says, packs, answers, faults, pins and forks, in one session after another."""
-    pace, told = Clockwork(folder / "times", "live", rate, slots), Counter[str]()
+    pace, record = Clockwork(folder / "times", "live", rate, slots), Counter[str]()
     with vmstore.open(folder / STORE) as store:
         session: Any = None
         for number in pace.beats():
@@ -156,18 +156,18 @@ def live(folder: Path, slots: Slots, rate: float) -> None:
                 name = f"live-{(number - 1) // TURNS}"
                 session = store.live_session(name, l0_tokens_max=L0_TOKENS, system="You keep a harbour.", user="ann")
             with pace.timed("turn"):
-                _turn(session, number, told)
+                _turn(session, number, record)
             if turn % 5 == 4:
-                _memory(session, random.Random(number), told)
+                _memory(session, random.Random(number), record)
             if turn == TURNS // 2:
                 child = session.fork(f"{session.name}-fork")
-                _turn(child, number, told)
-                told["live forks"] += 1
-            told["turns"] += 1
-            _tell(folder / "told" / "live", told)
+                _turn(child, number, record)
+                record["live forks"] += 1
+            record["turns"] += 1
+            _tell(folder / "told" / "live", record)
 
 
-def _turn(session: Any, number: int, told: Counter[str]) -> None:
+def _turn(session: Any, number: int, counts: Counter[str]) -> None:
     """One turn: a person asks, the model calls a tool, hears it, and answers."""
     session.user(f"{number} Where is the {words(number)}?")
     packed = session.pack()
@@ -178,24 +178,24 @@ def _turn(session: Any, number: int, told: Counter[str]) -> None:
     session.assistant(f"By the {words(number, 7)}.")
     if packed.tokens > packed.budget:
         raise Broken("within_budget", f"{session.name} packed {packed.tokens} tokens of {packed.budget}")
-    told["packs"] += 2
+    counts["packs"] += 2
 
 
-def _memory(session: Any, chance: random.Random, told: Counter[str]) -> None:
+def _memory(session: Any, chance: random.Random, counts: Counter[str]) -> None:
     """What a program asks of a memory now and then."""
     page = chance.choice(session.pages()).page
     granted = session.page_fault(page).granted
-    told["faults" if granted else "faults denied"] += 1
+    counts["faults" if granted else "faults denied"] += 1
     try:
         session.pin(page)
-        told["pins"] += 1
+        counts["pins"] += 1
         session.unpin(page)
     except RefusedError:
-        told["pins refused"] += 1
+        counts["pins refused"] += 1
     session.mark(f"m{chance.randint(0, 1 << 30)}")
     if chance.random() < 0.3:
         session.segment("So far")
-        told["segments"] += 1
+        counts["segments"] += 1
 
 
 # ---- asking
@@ -203,35 +203,35 @@ def _memory(session: Any, chance: random.Random, told: Counter[str]) -> None:
 
 def ask(folder: Path, slots: Slots, rate: float) -> None:
     """Asks in VMQL: contexts, search, other times, all that is new; now and then what was answered before."""
-    pace, told = Clockwork(folder / "times", "asker", rate, slots), Counter[str]()
+    pace, record = Clockwork(folder / "times", "asker", rate, slots), Counter[str]()
     chance, watch = random.Random("asker"), Watch()
     kept: list[tuple[str, str, dict[str, int], bytes]] = []
     with vmstore.open(folder / STORE) as store:
         for number in pace.beats():
             with pace.timed("watch"):
                 watch.go_on(store)
-            told["watched"] = watch.count
+            record["watched"] = watch.count
             if not watch.calls:
                 continue
             if number % WIDE_EVERY == 0:
                 with pace.timed("wide"):
                     list(store.query("PAGES type, count(*), sum(tokens) BY type ACROSS SESSIONS"))
-                told["wide questions"] += 1
+                record["wide questions"] += 1
             name = chance.choice(list(watch.calls))
             text, params = _question(chance, watch.calls[name])
             with pace.timed("search" if text.startswith("SEARCH") else "ask"):
-                said = _digest(store, text, name, params)
-            told["questions"] += 1
+                digest = _digest(store, text, name, params)
+            record["questions"] += 1
             if params and len(kept) < AGAIN:
-                kept.append((text, name, params, said))
+                kept.append((text, name, params, digest))
             elif params:
-                kept[chance.randrange(AGAIN)] = (text, name, params, said)
+                kept[chance.randrange(AGAIN)] = (text, name, params, digest)
             if kept and number % AGAIN_EVERY == 0:
-                text, name, params, said = chance.choice(kept)
-                if _digest(store, text, name, params) != said:
+                text, name, params, digest = chance.choice(kept)
+                if _digest(store, text, name, params) != digest:
                     raise Broken("moved", f"{text} of {name!r} with {params} is answered otherwise than before")
-                told["asked again"] += 1
-            _tell(folder / "told" / "asker", told)
+                record["asked again"] += 1
+            _tell(folder / "told" / "asker", record)
 
 
 class Watch:
@@ -306,14 +306,14 @@ def probe(folder: Path, slots: Slots, rate: float) -> None:
             sum(n * n for n in range(20_000))
 
 
-def _tell(path: Path, told: Counter[str]) -> None:
+def _tell(path: Path, counts: Counter[str]) -> None:
     """Writes down what was done so far, whole or not at all."""
     beside = path.with_suffix(".new")
-    beside.write_text("\n".join(f"{count} {what}" for what, count in told.items()))
+    beside.write_text("\n".join(f"{count} {what}" for what, count in counts.items()))
     os.replace(beside, path)
 
 
-def told(path: Path) -> Counter[str]:
+def counts_in(path: Path) -> Counter[str]:
     """What a process says it did so far."""
     try:
         lines = path.read_text().splitlines()

@@ -68,37 +68,39 @@ def batch(seed: int, folder: Path, turns: int = TURNS) -> Counter[str]:
             agent.works(address, turns)
     finally:
         agent.close()
-    found = agent.found
-    found["requests"] = len(bodies)
-    found["requests over the budget"] = sum(tokens_of(body) > agent.budget for body in bodies)
-    if found["requests over the budget"]:
+    record = agent.found
+    record["requests"] = len(bodies)
+    record["requests over the budget"] = sum(tokens_of(body) > agent.budget for body in bodies)
+    if record["requests over the budget"]:
         raise Broken("over", f"the largest request has {max(map(tokens_of, bodies)):,} of {agent.budget:,} tokens")
     calls = range(1, len(bodies) + 1)
     compare(bodies, "the session", of_session(folder / "a.vms"), calls)
     with serving.served(folder / "a.vms") as url:
         compare(bodies, "the debugger", of_debugger(url), calls)
-    found["asked of the debugger"] = len(bodies)
+    record["asked of the debugger"] = len(bodies)
     some = calls[:: -(-len(bodies) // COMMANDS_MAX)]
     compare(bodies, "the command", of_command(folder / "a.vms", "request"), some)
     compare([conversation(body) for body in bodies], "the command", of_command(folder / "a.vms", "messages"), some)
-    found["asked of the command"] = len(some)
+    record["asked of the command"] = len(some)
     with vmstore.open(folder / "a.vms", mode="r") as store:
         session = store.session(NAME)
-        found["pages away"] = session.stats().pages["L2"]
+        record["pages away"] = session.stats().pages["L2"]
         checked, verdict, over = session.debug.check(), store.verify(), session.stats().calls_over_budget
         if session.info().calls != len(bodies):
             raise Broken("lost", f"{len(bodies)} requests came, and the log has {session.info().calls} calls")
         if over or not checked.ok or not verdict.ok:
             raise Broken("unsound", f"{over} calls over the budget; {checked}; {verdict.problems[:3]}")
-    return found
+    return record
 
 
-def compare(bodies: list[bytes], who: str, told: Callable[[int], Any], calls: range) -> None:
+def compare(bodies: list[bytes], who: str, act: Callable[[int], Any], calls: range) -> None:
     """Raises Broken where somebody says anything else of a call than what the provider received for it."""
     for call in calls:
-        said = json.dumps(told(call)).encode()
-        if said != bodies[call - 1]:
-            raise Broken("differs", f"call {call}: {who} says {said[:400]!r}, and {bodies[call - 1][:400]!r} was sent")
+        content = json.dumps(act(call)).encode()
+        if content != bodies[call - 1]:
+            raise Broken(
+                "differs", f"call {call}: {who} says {content[:400]!r}, and {bodies[call - 1][:400]!r} was sent"
+            )
 
 
 def conversation(body: bytes) -> bytes:
@@ -120,8 +122,8 @@ def of_debugger(url: str) -> Callable[[int], Any]:
     """What the page is given of a call."""
 
     def ask(call: int) -> Any:
-        told = urlsplit(url)
-        connection = HTTPConnection(told.hostname or "", told.port, timeout=60)
+        other_url = urlsplit(url)
+        connection = HTTPConnection(other_url.hostname or "", other_url.port, timeout=60)
         connection.request("GET", "/api/request?" + urlencode({"session": NAME, "call": call}))
         answer = json.loads(connection.getresponse().read())
         connection.close()
@@ -180,11 +182,11 @@ class Agent:
     def _runs(self, address: str) -> None:
         """One run, in the way of this agent."""
         if self.way in ("run", "streamed"):
-            told: Json = {"tools": {"read": self.read}}
+            document: Json = {"tools": {"read": self.read}}
             if self.way == "run":
-                self.session.run(lambda request: post(address, request), **told)
+                self.session.run(lambda request: post(address, request), **document)
             else:
-                self.session.run(lambda request: parts(address, request, self.shape), **told)
+                self.session.run(lambda request: parts(address, request, self.shape), **document)
             return
 
         async def model(request: Json) -> Any:
@@ -273,11 +275,11 @@ def provider(answer: Callable[[bytes], Json | None]) -> Iterator[tuple[str, list
             """Keeps a body as it came, and answers it."""
             body = self.rfile.read(int(self.headers["content-length"]))
             bodies.append(body)
-            told = answer(body)
-            self.send_response(503 if told is None else 200)
+            document = answer(body)
+            self.send_response(503 if document is None else 200)
             self.end_headers()
             shape = self.path.removeprefix("/")
-            for part in [told] if told is None or not shape else PARTS[shape](told):
+            for part in [document] if document is None or not shape else PARTS[shape](document):
                 self.wfile.write(json.dumps(part).encode() + b"\n")
 
         def log_message(self, *about: Any) -> None:
@@ -294,8 +296,8 @@ def provider(answer: Callable[[bytes], Json | None]) -> Iterator[tuple[str, list
 
 def post(address: str, request: Json) -> Json:
     """Sends a request to a provider; ConnectionError where it fails."""
-    (told,) = _lines(address, request, "")
-    return told
+    (document,) = _lines(address, request, "")
+    return document
 
 
 def parts(address: str, request: Json, shape: str) -> Iterator[Json]:

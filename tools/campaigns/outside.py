@@ -68,7 +68,7 @@ class Room:
         self.before = self.seen()
 
     @property
-    def given(self) -> Path:
+    def input_folder(self) -> Path:
         """The folder of the input; empty for each."""
         return self.place / "in"
 
@@ -78,8 +78,8 @@ class Room:
 
     def copy(self, name: str) -> Path:
         """A copy of something of the room, in the folder of the input."""
-        shutil.copytree(self.place / name, self.given / name, symlinks=True)
-        return self.given / name
+        shutil.copytree(self.place / name, self.input_folder / name, symlinks=True)
+        return self.input_folder / name
 
     def clear(self) -> None:
         """Puts the room back as it was before an input."""
@@ -88,19 +88,19 @@ class Room:
             with contextlib.suppress(FileNotFoundError):
                 (self.place / name).unlink()
         shutil.copytree(self.place / "first.vms", self.place / HERE)
-        self.given.mkdir()
+        self.input_folder.mkdir()
 
     def seen(self) -> dict[str, str]:
         """Every file that no input may touch, and what is in it."""
-        found = {}
+        fields = {}
         for folder, folders, files in os.walk(self.place):
             if Path(folder) == self.place:
                 folders[:] = [name for name in folders if not name.startswith(OURS)]
                 files = [name for name in files if not name.startswith(OURS)]
             for name in (*folders, *files):
                 at = Path(folder) / name
-                found[str(at.relative_to(self.place))] = looks(at)
-        return found
+                fields[str(at.relative_to(self.place))] = looks(at)
+        return fields
 
 
 def looks(at: Path) -> str:
@@ -186,13 +186,13 @@ def batch(seed: int, folder: Path, part: int = PARTS) -> Counter[str]:
     from campaigns.hostile import INPUTS
 
     room = Room(folder / "room")
-    chosen = [one for nth, one in enumerate(INPUTS) if (nth + seed) % part == 0]
+    chosen = [each_input for nth, each_input in enumerate(INPUTS) if (nth + seed) % part == 0]
     random.Random(seed).shuffle(chosen)
-    found: Counter[str] = Counter()
-    for one in chosen:
-        for what, count in tried(room, one).items():
-            found[what] = max(found[what], count) if what.startswith("worst") else found[what] + count
-    return found
+    counts: Counter[str] = Counter()
+    for item in chosen:
+        for what, count in tried(room, item).items():
+            counts[what] = max(counts[what], count) if what.startswith("worst") else counts[what] + count
+    return counts
 
 
 class Ended(NamedTuple):
@@ -203,25 +203,25 @@ class Ended(NamedTuple):
     memory: int
 
 
-def tried(room: Room, one: Hostile) -> Counter[str]:
+def tried(room: Room, hostile: Hostile) -> Counter[str]:
     """Hands in one input and looks at what became of all that is precious."""
     room.clear()
-    where = f"{one.kind}, {one.name}"
-    ended = run(room, one.make(room), where)
+    where = f"{hostile.kind}, {hostile.name}"
+    ended = run(room, hostile.make(room), where)
     if "Traceback" in ended.said or not 0 <= ended.code <= 2:
         raise Broken("crashed", f"{where}: exit {ended.code}, {ended.said[-2_000:]}")
     if ended.code and not ended.said.strip():
         raise Broken("silent", f"{where}: exit {ended.code} without a word")
     if ended.memory > MEMORY_BYTES:
         raise Broken("memory", f"{where}: {ended.memory:,} bytes")
-    if one.refused is not None and one.refused is (ended.code == 0):
-        raise Broken("obeyed" if one.refused else "refused", f"{where}: exit {ended.code}, {ended.said[-500:]}")
+    if hostile.refused is not None and hostile.refused is (ended.code == 0):
+        raise Broken("obeyed" if hostile.refused else "refused", f"{where}: exit {ended.code}, {ended.said[-500:]}")
     unharmed(room, where)
     for name in (HERE, AGAIN):
         if (room.path(name) / "default").is_dir():
             sound(room, name, where)
     how = "refused" if ended.code else "taken harmlessly"
-    return Counter({one.kind: 1, "inputs": 1, how: 1, "worst MiB": ended.memory >> 20})
+    return Counter({hostile.kind: 1, "inputs": 1, how: 1, "worst MiB": ended.memory >> 20})
 
 
 def unharmed(room: Room, where: str) -> None:
@@ -254,30 +254,30 @@ def answers(path: Path) -> dict[str, Any]:
         if not verdict.ok:
             raise vmstore.CorruptError(str(verdict.problems[0]))
         sessions = {info.session: store.session(info.session) for info in store.sessions()}
-        told = {
+        responses = {
             name: [session.wire.request(call=n + 1) for n in range(session.info().calls)]
             for name, session in sessions.items()
             if name in ("plan", "long", "rest", "branch")
         }
         policies = {name: sessions[name].info().redaction for name in ("plan", "long") if name in sessions}
         stated = [
-            [one.who for one in vmstore.approvals(store) if one.in_force],
+            [approval.who for approval in vmstore.approvals(store) if approval.in_force],
             len(vmstore.grants(store)),
             len(rules(store)),
             policies,
         ]
-    return json.loads(json.dumps({"sessions": told, "stated": stated}))
+    return json.loads(json.dumps({"sessions": responses, "stated": stated}))
 
 
 def run(room: Room, command: Sequence[str], where: str) -> Ended:
     """Runs the command in a process that is ended where it waits for ever; what it said and took."""
-    said = room.place / "in" / ".said"
+    place = room.place / "in" / ".said"
     began = _resident()
     child = os.fork()
     if not child:
         code = 3
         try:
-            code = _inside(room, command, said)
+            code = _inside(room, command, place)
         finally:
             os._exit(code)
     until = time.monotonic() + LIMIT_S
@@ -291,12 +291,12 @@ def run(room: Room, command: Sequence[str], where: str) -> Ended:
             raise Broken("hung", f"{where}: {command[0]} was not done after {LIMIT_S} s")
         time.sleep(0.003)
     code = os.waitstatus_to_exitcode(status)
-    return Ended(code, said.read_text(errors="replace"), max(used.ru_maxrss * 1024 - began, 0))
+    return Ended(code, place.read_text(errors="replace"), max(used.ru_maxrss * 1024 - began, 0))
 
 
-def _inside(room: Room, command: Sequence[str], said: Path) -> int:
+def _inside(room: Room, command: Sequence[str], path: Path) -> int:
     """The child: its words in a file, its temporary files and its home in the room."""
-    with said.open("w") as out:
+    with path.open("w") as out:
         for stream in (1, 2):
             os.dup2(out.fileno(), stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from campaigns.cut import MODES, Image, World, lay
 from campaigns.disk import Disk, Event, Fault, disk
-from campaigns.held import Attempt, Broken, Demand, Held, check_log, check_store, held, pick
+from campaigns.held import Attempt, Broken, Demand, LogContents, check_log, check_store, pick, read_log
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
 
 from vmstore.errors import VmstoreError
@@ -27,7 +27,7 @@ AGAIN = 60  # at one in so many the power is cut again while the store opens
 NEEDED = {*MODES, "whole", "again", "made"}  # each must come, or the campaign is deaf
 
 
-class Told(NamedTuple):
+class PlayedScript(NamedTuple):
     """A script as it was played: what the disk was told, what the log held in the end, each step's outcome."""
 
     root: Path
@@ -35,7 +35,7 @@ class Told(NamedTuple):
     seed: int
     steps: list[Step]
     events: list[Event]
-    whole: Held
+    whole: LogContents
     after: list[Summary]
 
 
@@ -50,15 +50,15 @@ def told_appends(made: Disk) -> Iterator[None]:
 
     def together(self: SqliteLog, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
         nonlocal attempts
-        asked = [one._replace(commits=list(one.commits)) for one in appends]
-        attempts = (*attempts, *(tuple(commit.hash for commit in one.commits) for one in asked))
+        asked = [item._replace(commits=list(item.commits)) for item in appends]
+        attempts = (*attempts, *(tuple(commit.hash for commit in item.commits) for item in asked))
         made.mark("asked", attempts)
-        told = right(self, asked)
-        stored = [commit for one in told if not isinstance(one, Exception) for commit in one]
+        row = right(self, asked)
+        stored = [commit for item in row if not isinstance(item, Exception) for commit in item]
         if stored:
             attempts = ()
             made.mark("acked", stored[-1].ordinal)
-        return told
+        return row
 
     SqliteLog.together = together  # type: ignore[method-assign]
     try:
@@ -67,7 +67,7 @@ def told_appends(made: Disk) -> Iterator[None]:
         SqliteLog.together = right  # type: ignore[method-assign]
 
 
-def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None) -> Told:
+def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None) -> PlayedScript:
     """Plays the script of a seed on a disk that writes everything down; a step that raises is tried again."""
     root = folder / "played"
     root.mkdir()
@@ -86,7 +86,7 @@ def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None
             made.mark("step", number + 1)
             after.append(summary(player.store))
         player.close()
-    return Told(root, folder / SOURCE, seed, steps, made.events, held(root / STORE), after)
+    return PlayedScript(root, folder / SOURCE, seed, steps, made.events, read_log(root / STORE), after)
 
 
 def demand(world: World) -> Demand:
@@ -102,17 +102,17 @@ def of_the_log(path: str) -> bool:
 def batch(seed: int, folder: Path, points: int = POINTS) -> Counter[str]:
     """Plays one script, cuts the power at random moments of it, and checks what is left; what was done."""
     chance = random.Random(seed)
-    told = play(seed, folder)
-    found = Counter(scripts=1)
-    if not told.events:
-        return found  # the disk heard nothing, and the runner says so
-    found += cuts(told, sorted(chance.choices(moments(told.events), k=points)), folder / "left", chance)
-    anywhere = sorted(chance.choices(range(1, len(told.events) + 1), k=max(1, points // WHOLE)))
-    world = World(told.events, told.root)
+    other_world = play(seed, folder)
+    counts = Counter(scripts=1)
+    if not other_world.events:
+        return counts  # the disk heard nothing, and the runner says so
+    counts += cuts(other_world, sorted(chance.choices(moments(other_world.events), k=points)), folder / "left", chance)
+    anywhere = sorted(chance.choices(range(1, len(other_world.events) + 1), k=max(1, points // WHOLE)))
+    world = World(other_world.events, other_world.root)
     for moment in anywhere:
         world.advance(moment)
-        found += whole(world, told, folder / "left", chance)
-    return found
+        counts += whole(world, other_world, folder / "left", chance)
+    return counts
 
 
 def moments(events: Sequence[Event]) -> list[int]:
@@ -120,11 +120,11 @@ def moments(events: Sequence[Event]) -> list[int]:
     return [n for n, e in enumerate(events, 1) if (e.path == "acked" if e.kind == "mark" else of_the_log(e.path))]
 
 
-def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random) -> Counter[str]:
+def cuts(value: PlayedScript, at: Sequence[int], left: Path, chance: random.Random) -> Counter[str]:
     """Cuts the power at some moments, each with survivors of its own, and checks the log."""
-    world = World(told.events, told.root)
+    world = World(value.events, value.root)
     seen: set[int] = set()
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for moment in at:
         world.advance(moment)
         modes = {path: chance.choice(MODES) for path in world.open if of_the_log(path)}
@@ -132,18 +132,18 @@ def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random) -> Co
         wanted = demand(world)
         same = hash((wanted, *image.items()))
         if same in seen:
-            found["alike"] += 1
+            counts["alike"] += 1
             continue
         seen.add(same)
-        found += Counter(modes.values())
-        found["points"] += 1
-        found["made"] += any(".new/" in path for path in image)
+        counts += Counter(modes.values())
+        counts["points"] += 1
+        counts["made"] += any(".new/" in path for path in image)
         with place(left):
             lay(image, left)
-            named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, told.whole, wanted))
+            named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, value.whole, wanted))
         if pick(chance, AGAIN):
-            found += again(image, told, left, wanted, chance)
-    return found
+            counts += again(image, value, left, wanted, chance)
+    return counts
 
 
 def named(world: World, chance: random.Random) -> int:
@@ -151,31 +151,31 @@ def named(world: World, chance: random.Random) -> int:
     return chance.choice((0, len(world.journal), chance.randint(0, len(world.journal))))
 
 
-def whole(world: World, told: Told, left: Path, chance: random.Random) -> Counter[str]:
+def whole(world: World, value: PlayedScript, left: Path, chance: random.Random) -> Counter[str]:
     """Cuts the power of log and views, opens the store and asks it everything."""
     modes = {path: chance.choice(MODES) for path in world.open}
     image = world.image(modes, named(world, chance), chance)
     with place(left):
         lay(image, left)
-        named_by(world, modes, lambda: check_end(left, told, world.marks.get("step", 0)))
+        named_by(world, modes, lambda: check_end(left, value, world.marks.get("step", 0)))
     return Counter(whole=1, points=1)
 
 
-def check_end(left: Path, told: Told, done: int) -> None:
+def check_end(left: Path, value: PlayedScript, done: int) -> None:
     """Opens a store that a crash left and tries again what was under way."""
-    after = told.after[min(done, len(told.after) - 1)]
-    check_store(left, told.source, told.steps, done, after, told.seed + 1)
+    after = value.after[min(done, len(value.after) - 1)]
+    check_store(left, value.source, value.steps, done, after, value.seed + 1)
 
 
-def again(image: Image, told: Told, left: Path, wanted: Demand, chance: random.Random) -> Counter[str]:
+def again(image: Image, value: PlayedScript, left: Path, wanted: Demand, chance: random.Random) -> Counter[str]:
     """Opens what is left, and cuts the power again at some operations of that."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with place(left):
         lay(image, left)
         world_of = World([], left)
         world_of.load(left)
         with disk(left) as made:
-            check_log(left / STORE, told.whole, wanted)
+            check_log(left / STORE, value.whole, wanted)
         world_of.events = made.events
     for moment in range(1, len(made.events) + 1):
         world_of.advance(moment)
@@ -185,10 +185,10 @@ def again(image: Image, told: Told, left: Path, wanted: Demand, chance: random.R
         second = world_of.image(modes, len(world_of.journal), chance)
         with place(left):
             lay(second, left)
-            named_by(world_of, modes, lambda: check_log(left / STORE, told.whole, wanted))
-        found["again"] += 1
-        found["points"] += 1
-    return found
+            named_by(world_of, modes, lambda: check_log(left / STORE, value.whole, wanted))
+        counts["again"] += 1
+        counts["points"] += 1
+    return counts
 
 
 @contextmanager
@@ -206,5 +206,5 @@ def named_by(world: World, modes: dict[str, str], check: Callable[[], None]) -> 
     except Broken as error:
         event = world.events[world.done - 1]
         where = f"power cut after operation {world.done}, {event.kind} of {event.path} at {event.offset}"
-        told = {Path(path).name: mode for path, mode in modes.items()}
-        raise Broken(error.kind, f"{error}; {where}; unflushed writes: {told}") from error
+        other_modes = {Path(path).name: mode for path, mode in modes.items()}
+        raise Broken(error.kind, f"{error}; {where}; unflushed writes: {other_modes}") from error

@@ -57,27 +57,27 @@ def scene(seed: int, folder: Path) -> Scene:
         live.assistant("By the tide.")
         store.session(DUE, create=True, user=HERS)
         for name, word in PLANTED.items():
-            store.record(name, said(f"It is {word}. " * 9))
-        store.record(GREW, said("The tide is out."))
+            store.record(name, request_of(f"It is {word}. " * 9))
+        store.record(GREW, request_of("The tide is out."))
         vmstore.seal(store, vmstore.new_key(root / KEY))
         vmstore.backup(root / STORE, root / KEPT)
-        held = summary(store)
+        actual_summary = summary(store)
         cells = {name: sealed(store, name) for name in PLANTED}
     grown = went_on(root)
-    return Scene(taken(root), held, grown, cells, 1)
+    return Scene(taken(root), actual_summary, grown, cells, 1)
 
 
 def went_on(root: Path) -> Summary:
     """Makes a copy of the store in which a session grew, one is new and one was erased; what it holds."""
     vmstore.restore(root / KEPT, root / OTHER)
     with vmstore.open(root / OTHER) as store:
-        store.record(GREW, said("The tide is in."))
-        store.record(NEW, said("The crane is painted."))
+        store.record(GREW, request_of("The tide is in."))
+        store.record(NEW, request_of("The crane is painted."))
         vmstore.erase(store, session=GONE)
         return summary(store)
 
 
-def said(text: str) -> dict[str, object]:
+def request_of(text: str) -> dict[str, object]:
     """A request that says something."""
     return {"model": "m", "messages": [{"role": "user", "content": text}]}
 

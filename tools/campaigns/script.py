@@ -99,9 +99,9 @@ class Draft:
     def _call(self, kind: str, session: str) -> None:
         talk = self.talks[session]
         request = {"model": "m", "messages": [dict(message) for message in talk]}
-        said = self.text()
-        self.steps.append(Step(kind, session, (request, answer(said), f"r{len(self.steps)}")))
-        talk.append({"role": "assistant", "content": said})
+        text = self.text()
+        self.steps.append(Step(kind, session, (request, answer(text), f"r{len(self.steps)}")))
+        talk.append({"role": "assistant", "content": text})
         self.calls[session] += 1
 
     def fork(self, session: str) -> None:
@@ -214,10 +214,10 @@ def summary(store: vmstore.Store) -> Summary:
 
 def requests(steps: Sequence[Step]) -> dict[str, list[Request]]:
     """The requests of every session that was recorded, by call; a fork begins with its parent's."""
-    found: dict[str, list[Request]] = {}
+    fields: dict[str, list[Request]] = {}
     for step in steps:
         if step.kind == "fork":
-            found[step.told] = list(found[step.session])
+            fields[step.told] = list(fields[step.session])
         elif isinstance(step.told, tuple):
-            found.setdefault(step.session, []).append(step.told[0])
-    return found
+            fields.setdefault(step.session, []).append(step.told[0])
+    return fields

@@ -61,25 +61,25 @@ def batch(seed: int, folder: Path, seconds: float = SECONDS, plant: str = "", te
     for row in table(run.taken):
         hear(row)
     hear(f"CPU: {run.cpu / (run.taken[-1].seconds or 1):.2f} of a core")
-    found = run.found + check(folder, run.slots, seed)
-    hear(", ".join(f"{count:,} {what}" for what, count in sorted(found.items())))
+    counts = run.found + check(folder, run.slots, seed)
+    hear(", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())))
     if tell is None:
-        found += figures(run.taken)
+        counts += figures(run.taken)
     wrong = broken(run.taken)
     for _, what in wrong:
         hear(f"broken: {what}")
     if wrong:
-        raise Bounds(wrong, found)
-    return found
+        raise Bounds(wrong, counts)
+    return counts
 
 
 class Bounds(Broken):
     """Bounds that do not hold; `all` has a word for each, and what about it, `found` what there was beside."""
 
-    def __init__(self, wrong: list[tuple[str, str]], found: Counter[str]) -> None:
+    def __init__(self, wrong: list[tuple[str, str]], counts: Counter[str]) -> None:
         super().__init__(wrong[0][0], "; ".join(what for _, what in wrong))
         self.all = wrong
-        self.found = found
+        self.found = counts
 
 
 class Soak:
@@ -152,7 +152,7 @@ class Soak:
         self.found += self._chores.found
         self.found["samples"] = len(self.taken)
         for name in ("live", "asker"):
-            self.found += load.told(self.folder / "told" / name)
+            self.found += load.counts_in(self.folder / "told" / name)
 
     def end(self) -> None:
         """Kills the processes that are left."""
@@ -280,12 +280,12 @@ def check(folder: Path, slots: Slots, seed: int) -> Counter[str]:
     """Raises Broken unless every call acknowledged is there once, as it was sent, and the store is sound."""
     reading = Reading(folder)
     reading.check(slots, WRITERS)
-    found = Counter(calls=len(reading.calls), commits=reading.ordinal)
+    counts = Counter(calls=len(reading.calls), commits=reading.ordinal)
     chance = random.Random(seed)
     with vmstore.open(folder / STORE) as store:
         names = [info.session for info in store.sessions() if info.session.startswith(("w", "shared"))]
-        found["sessions"] = len(store.sessions())
-        found["forks"] = sum(info.parent is not None for info in store.sessions())
+        counts["sessions"] = len(store.sessions())
+        counts["forks"] = sum(info.parent is not None for info in store.sessions())
         for name in chance.sample(names, min(SAMPLED, len(names))):
             session: Any = store.session(name)
             for call in session.calls()[:: load.CALLS // 4]:
@@ -293,6 +293,6 @@ def check(folder: Path, slots: Slots, seed: int) -> Counter[str]:
                 writer = int(sent["messages"][-1]["content"].partition(".")[0])
                 if sent != load.request(writer, sent["seed"]):
                     raise Broken("changed", f"call {call.call} of {name!r} is not the request that was sent")
-                found["compared requests"] += 1
+                counts["compared requests"] += 1
         _sound(store, _seals(folder), views=True)
-    return found
+    return counts

@@ -106,15 +106,15 @@ class Crew:
         reader, writer = os.pipe()
         beside = start(lambda: probe(self.folder, pid, number, self.recorded, writer))
         os.close(writer)
-        told = b""
+        content = b""
         while chunk := os.read(reader, 4096):
-            told += chunk
+            content += chunk
         os.close(reader)
         if os.waitstatus_to_exitcode(os.waitpid(beside, 0)[1]):
             raise Broken("stuck", "a call beside a stopped writer did not end as it should; its error is above")
-        found = json.loads(told)
-        self.recorded += found.get("recorded", 0)
-        self.found.update(found)
+        document = json.loads(content)
+        self.recorded += document.get("recorded", 0)
+        self.found.update(document)
 
     def end(self) -> None:
         """Kills the processes that are left."""
@@ -150,18 +150,18 @@ def stopped_itself(pid: int) -> bool:
     return False
 
 
-def probe(folder: Path, pid: int, number: int, before: int, told: int) -> None:
+def probe(folder: Path, pid: int, number: int, before: int, other_number: int) -> None:
     """Does what a process beside a stopped one does, each act in time; tells through a pipe what came of it."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     logging.getLogger("vmstore").setLevel(logging.ERROR)  # that views are followed in memory is what is wanted here
 
     def act(name: str, work: Callable[[], Any]) -> Any:
         began = time.monotonic()
-        found[name] += 1
+        counts[name] += 1
         try:
             return work()
         except LockedError as error:
-            found["named"] += 1
+            counts["named"] += 1
             if f"process {pid} " not in str(error) or "stopped" not in str(error):
                 raise Broken("unnamed", f"{name}: {error}") from error
             return None
@@ -174,10 +174,10 @@ def probe(folder: Path, pid: int, number: int, before: int, told: int) -> None:
         request = {"model": "m", "messages": [{"role": "user", "content": f"{number}"}]}
         act("ask", store.sessions)
         if act("record", lambda: store.record(PROBED, request)) is not None:
-            found["recorded"] += 1
+            counts["recorded"] += 1
         names = act("ask", lambda: [info.session for info in store.sessions()])
-        if before + found["recorded"] and PROBED not in (names or [PROBED]):
+        if before + counts["recorded"] and PROBED not in (names or [PROBED]):
             raise Broken("lost", "a session that was recorded is not there")
         act("ask", lambda: list(store.query("SESSIONS session, calls")))
         act("close", store.close)
-    os.write(told, json.dumps(found).encode())
+    os.write(other_number, json.dumps(counts).encode())

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from campaigns.cut import Image, World, lay
 from campaigns.disk import IO, Disk, Fault, disk
 from campaigns.held import Broken, check_log, check_whole, ours
-from campaigns.power import Told, again, demand, moments, named_by, of_the_log, place, play
+from campaigns.power import PlayedScript, again, demand, moments, named_by, of_the_log, place, play
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
 
 from vmstore.errors import VmstoreError
@@ -32,16 +32,16 @@ NEEDED = {"dropped", "kept", "torn", "reordered", "noise", "again", *FAILING, "r
 
 def batch(seed: int, folder: Path, steps: int = STEPS, every: int = 1) -> Counter[str]:
     """Sweeps one script; `every` tries one operation in so many. What was done."""
-    told = play(seed, folder, steps)
-    found = Counter(scripts=1) + cuts(told, folder / "left", random.Random(seed), every)
-    return found + failures(seed, folder, steps, every)
+    value = play(seed, folder, steps)
+    counts = Counter(scripts=1) + cuts(value, folder / "left", random.Random(seed), every)
+    return counts + failures(seed, folder, steps, every)
 
 
-def cuts(told: Told, left: Path, chance: random.Random, every: int) -> Counter[str]:
+def cuts(value: PlayedScript, left: Path, chance: random.Random, every: int) -> Counter[str]:
     """Cuts the power after each operation, in each way."""
-    world, seen = World(told.events, told.root), set[int]()
-    found: Counter[str] = Counter()
-    for moment in moments(told.events)[::every]:
+    world, seen = World(value.events, value.root), set[int]()
+    counts: Counter[str] = Counter()
+    for moment in moments(value.events)[::every]:
         world.advance(moment)
         wanted = demand(world)
         for mode, image in ways(world, chance):
@@ -49,14 +49,14 @@ def cuts(told: Told, left: Path, chance: random.Random, every: int) -> Counter[s
             if same in seen:
                 continue
             seen.add(same)
-            found += Counter({mode.partition(" ")[0]: 1, "points": 1})
+            counts += Counter({mode.partition(" ")[0]: 1, "points": 1})
             with place(left):
                 lay(image, left)
                 modes = dict.fromkeys(world.open, mode)
-                named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, told.whole, wanted))
-            if found["points"] % AGAIN == 0:
-                found += again(image, told, left, wanted, chance)
-    return found
+                named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, value.whole, wanted))
+            if counts["points"] % AGAIN == 0:
+                counts += again(image, value, left, wanted, chance)
+    return counts
 
 
 def ways(world: World, chance: random.Random) -> Iterator[tuple[str, Image]]:
@@ -80,21 +80,21 @@ class Scene(NamedTuple):
 
 def failures(seed: int, folder: Path, steps: int, every: int) -> Counter[str]:
     """Plays each step with each of its operations failing."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for scene in scenes(seed, folder, steps):
         for name, how in FAILING.items():
             fault = Fault(0)
             trial(scene, folder, seed, fault, Counter())  # nothing fails, everything is counted
             for at in range(1, fault.seen + 1, every):
-                found += Counter({name: 1, "points": 1})
+                counts += Counter({name: 1, "points": 1})
                 fault = Fault(at, IO, **how)
                 try:
-                    trial(scene, folder, seed, fault, found)
+                    trial(scene, folder, seed, fault, counts)
                 except Broken as error:
                     what = f"step {len(scene.steps)} ({scene.steps[-1].kind}), operation {at} failed {name}"
                     raise Broken(error.kind, f"{error}; {what}: {dict(fault.fired)}") from error
-                found.update(fault.fired.keys())
-    return found
+                counts.update(fault.fired.keys())
+    return counts
 
 
 def scenes(seed: int, folder: Path, count: int) -> Iterator[Scene]:
@@ -112,7 +112,7 @@ def scenes(seed: int, folder: Path, count: int) -> Iterator[Scene]:
         yield Scene(image, steps[:number], after)
 
 
-def trial(scene: Scene, folder: Path, seed: int, fault: Fault, found: Counter[str]) -> None:
+def trial(scene: Scene, folder: Path, seed: int, fault: Fault, counts: Counter[str]) -> None:
     """Plays a step with a fault; where it raises, plays it again on a well disk, same handle; then checks all."""
     left = folder / "left"
     with place(left):
@@ -122,20 +122,20 @@ def trial(scene: Scene, folder: Path, seed: int, fault: Fault, found: Counter[st
             player = Player(left, folder / SOURCE, seed + 1)
             try:
                 with ours():
-                    attempt(player, scene.steps[-1], made, found)
+                    attempt(player, scene.steps[-1], made, counts)
                     check_whole(player.store, scene.steps, scene.after)
             finally:
                 made.fault = None
                 player.close()
 
 
-def attempt(player: Player, step: Step, made: Disk, found: Counter[str]) -> None:
+def attempt(player: Player, step: Step, made: Disk, counts: Counter[str]) -> None:
     """Plays a step, and again where it raised an error of ours."""
     try:
         player.play(step)
         made.fault = None
     except VmstoreError:
         made.fault = None
-        found["raised"] += 1
+        counts["raised"] += 1
         player.play(step)
-        found["retried"] += 1
+        counts["retried"] += 1

@@ -47,24 +47,24 @@ TRIES = 20
 def batch(seed: int, folder: Path, tamperings: int = TAMPERINGS) -> Counter[str]:
     """Tampers with one store in many ways, one at a time."""
     chance = random.Random(seed)
-    found: Counter[str] = Counter(stores=1)
+    counts: Counter[str] = Counter(stores=1)
     story = made(seed, folder)
     for pieces in (story.pieces, relinked(story.pieces), relinked(again(story, chance))):
         for log in (in_memory(pieces), on_disk(pieces, folder)):
-            told = [*chain(*noticed(log, story))]
+            rows = [*chain(*noticed(log, story))]
             log.close()
-            if told:
-                raise Broken("false alarm", f"what was not tampered with is not clean: {told[0]}")
-            found["sound"] += 1
+            if rows:
+                raise Broken("false alarm", f"what was not tampered with is not clean: {rows[0]}")
+            counts["sound"] += 1
     for nth in range(tamperings):
         kind = chance.choice([*FORGERIES, *PAPERS])
         if kind in PAPERS:
             PAPERS[kind](story, chance)
-            found[kind] += 1
+            counts[kind] += 1
         else:
-            found += forged(kind, story, chance, folder if nth % ON_DISK == 0 else None)
-        found["tamperings"] += 1
-    return found
+            counts += forged(kind, story, chance, folder if nth % ON_DISK == 0 else None)
+        counts["tamperings"] += 1
+    return counts
 
 
 def made(seed: int, folder: Path) -> Story:
@@ -92,24 +92,24 @@ def made(seed: int, folder: Path) -> Story:
 
 def proven(store: vmstore.Store, seal: Seal) -> list[tuple[bytes, bytes | None]]:
     """A proof of the first and of the last page of every call of every session."""
-    found = []
+    rows = []
     for info in store.sessions():
         session = store.session(info.session)
         for call in range(1, info.calls + 1):
             pages = session.context(call=call).page_ids
             for page in {pages[0], pages[-1]} if pages else ():
                 proof = session.prove(page, call=call, seal=seal)
-                found.append((proof.proof, proof.content))
-    return found
+                rows.append((proof.proof, proof.content))
+    return rows
 
 
 def whole(log: Log) -> list[Commit]:
     """Every commit with its cells."""
-    found = []
+    items = []
     for commit in log.tail(0, 1 << 30):
         cells = log.cells(range(commit.cell, commit.cell + commit.cell_count))
-        found.append(msgspec.structs.replace(commit, cells=tuple(cells[number] for number in sorted(cells))))
-    return found
+        items.append(msgspec.structs.replace(commit, cells=tuple(cells[number] for number in sorted(cells))))
+    return items
 
 
 # ---- laying and looking
@@ -145,7 +145,7 @@ def _unchecked() -> Iterator[None]:
     """Has logs take what follows nothing, which they refuse of their own."""
     right = port.check_expected
     for module in (memory, sqlite):
-        module.check_expected = lambda *told: None  # type: ignore[attr-defined]
+        module.check_expected = lambda *arguments: None  # type: ignore[attr-defined]
     try:
         yield
     finally:
@@ -159,8 +159,8 @@ NO_VIEWS = Projection(MemoryLog(), apsw.Connection(""))
 def noticed(log: Log, story: Story) -> tuple[list[Finding], list[Finding]]:
     """What verify finds in a log by itself, and what it finds by the seal."""
     histories = HistoryTree(watched([story.seal]))
-    _, found = verify(log, NO_VIEWS, views=False, rules=False, histories=histories)
-    return found, list(story.seal.problems(histories))
+    _, findings = verify(log, NO_VIEWS, views=False, rules=False, histories=histories)
+    return findings, list(story.seal.problems(histories))
 
 
 def commanded(story: Story, folder: Path) -> bool:
@@ -179,12 +179,12 @@ def forged(kind: str, story: Story, chance: random.Random, folder: Path | None) 
     log.close()
     if not (alone or by_seal):
         raise Broken("unnoticed", f"{kind}: nobody notices")
-    found = Counter([kind, "found without the seal" if alone else "by the seal"])
+    counts = Counter([kind, "found without the seal" if alone else "by the seal"])
     if folder is not None:
         if not commanded(story, folder):
             raise Broken("unnoticed", f"{kind}: the command does not notice")
-        found["on disk"] += 1
-    return found
+        counts["on disk"] += 1
+    return counts
 
 
 def drawn(kind: str, story: Story, chance: random.Random) -> tuple[str, list[Piece]]:
@@ -200,11 +200,11 @@ def drawn(kind: str, story: Story, chance: random.Random) -> tuple[str, list[Pie
 
 def covered(pieces: Sequence[Piece], story: Story) -> dict[int, list[Commit]]:
     """What was sealed, as far as it is still there: the first commits of each session, with their cells."""
-    found: dict[int, list[Commit]] = {session: [] for session in story.covers}
+    fields: dict[int, list[Commit]] = {session: [] for session in story.covers}
     for session, commit in pieces:
-        if len(found.get(session, ())) < story.covers.get(session, 0):
-            found[session].append(msgspec.structs.replace(commit, session=0, ordinal=0, cell=0))
-    return found
+        if len(fields.get(session, ())) < story.covers.get(session, 0):
+            fields[session].append(msgspec.structs.replace(commit, session=0, ordinal=0, cell=0))
+    return fields
 
 
 # ---- seals and proofs
@@ -222,7 +222,7 @@ def seal_again(story: Story, chance: random.Random) -> None:
     seal = read(story.sealed)
     head = chance.randrange(len(seal.heads))
     forged = seal.heads[head]._replace(hash=chance.randbytes(32))
-    heads = tuple(forged if nth == head else one for nth, one in enumerate(seal.heads))
+    heads = tuple(forged if nth == head else each_head for nth, each_head in enumerate(seal.heads))
     key = chance.choice([story.stranger.public, story.public])
     seal = msgspec.structs.replace(seal, heads=heads, key=key)
     with contextlib.suppress(CorruptError):
@@ -243,14 +243,14 @@ def mix_proofs(story: Story, chance: random.Random) -> None:
     """A part of a proof, or a number or a hash of it, is that of another proof."""
     right = {proof for proof, _ in story.proofs}
     for _ in range(TRIES):
-        one, other = (msgspec.json.decode(chance.choice(story.proofs)[0]) for _ in range(2))
+        first, other = (msgspec.json.decode(chance.choice(story.proofs)[0]) for _ in range(2))
         part = chance.randrange(1, 5)
         if chance.random() < 0.5:
-            one[part] = other[part]
+            first[part] = other[part]
         else:
-            at = chance.randrange(len(one[part]))
-            one[part][at] = other[part][at]
-        mixed = msgspec.json.encode(one) + b"\n"
+            at = chance.randrange(len(first[part]))
+            first[part][at] = other[part][at]
+        mixed = msgspec.json.encode(first) + b"\n"
         if mixed not in right:
             return refused(mixed, story, None)
     return flip_proof(story, chance)

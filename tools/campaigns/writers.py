@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from campaigns.crew import Slots, Told, check_end, start
+from campaigns.crew import LoggedCall, Slots, check_end, start
 from campaigns.held import Broken
 from campaigns.kill import Crew, plan
 from campaigns.script import STORE
@@ -68,25 +68,25 @@ def batch(seed: int, folder: Path, seconds: float = SECONDS, worst: float = WORS
 def judged(crew: Crew, watchers: Slots, histories: Path, worst: float) -> Counter[str]:
     """Checks what was written and what everybody saw; what there was."""
     crew.reading.check(crew.slots, crew.writers)
-    found = Counter(
+    counts = Counter(
         calls=len(crew.reading.calls),
         interleaved=crew.reading.turns,
         reads=watchers.acked(0) + watchers.acked(1),
         resumed=watchers.asked(2) + watchers.asked(3),
     )
     times = read_histories(histories)
-    found["ordered"] = check_order(crew.reading.calls, times)
+    counts["ordered"] = check_order(crew.reading.calls, times)
     with vmstore.open(crew.folder / STORE, "r") as store:
         mutations = store.info().mutations
     for tail in (2, 3):
         if watchers.acked(tail) != mutations:
             raise Broken("gap", f"a tail had {watchers.acked(tail)} of {mutations} mutations")
-        found["tailed"] += mutations
+        counts["tailed"] += mutations
     waits = read_waits(histories)
-    found["worst wait in medians"] = check_waits("a call", waits.later, worst)
-    found["worst first wait in medians"] = check_waits("the first call of a process", waits.first, worst)
+    counts["worst wait in medians"] = check_waits("a call", waits.later, worst)
+    counts["worst first wait in medians"] = check_waits("the first call of a process", waits.first, worst)
     check_end(crew.folder, crew.slots, crew.sessions)
-    return found
+    return counts
 
 
 # ---- who looks on
@@ -190,15 +190,15 @@ def _lines(folder: Path) -> Iterator[list[tuple[str, tuple[int, int], int]]]:
         yield [(kind, (int(writer), int(number)), int(at)) for kind, writer, number, at in lines]
 
 
-def check_order(calls: list[Told], times: Times) -> int:
+def check_order(calls: list[LoggedCall], times: Times) -> int:
     """Raises Broken where a call stands after one asked for when it was acknowledged; how many there are."""
     latest, by = 0, calls[0]
     for call in calls:
-        told = times[call.writer, call.number]
-        if len(told) == 2 and told[1] < latest:
+        other_time = times[call.writer, call.number]
+        if len(other_time) == 2 and other_time[1] < latest:
             raise Broken("order", f"{call} was acknowledged before {by} was asked for, and stands after it")
-        if told[0] > latest:
-            latest, by = told[0], call
+        if other_time[0] > latest:
+            latest, by = other_time[0], call
     return len(calls)
 
 

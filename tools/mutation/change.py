@@ -51,33 +51,33 @@ def mutants_of(root: Path, room: str) -> list[Mutant]:
     """Every mutant of a file, in the order of its lines; the names last while the code does."""
     tree = ast.parse((root / room).read_bytes())
     seen: Counter[str] = Counter()
-    found = []
+    mutants = []
     for slot, new, span, where in _Walk().of(tree):
         old = _hung(slot)
         line = getattr(old, "lineno", span.start)
-        said = f"{where}: {_told(old, new)}"
-        seen[said] += 1
-        name = f"{room} {said}" + (f" #{seen[said]}" if seen[said] > 1 else "")
-        found.append(Mutant(room, name, line, span, where == "<module>", tree, lambda s=slot, n=new: _hang(s, n)))
-    return sorted(found, key=lambda mutant: mutant.line)
+        text = f"{where}: {_difference(old, new)}"
+        seen[text] += 1
+        name = f"{room} {text}" + (f" #{seen[text]}" if seen[text] > 1 else "")
+        mutants.append(Mutant(room, name, line, span, where == "<module>", tree, lambda s=slot, n=new: _hang(s, n)))
+    return sorted(mutants, key=lambda mutant: mutant.line)
 
 
-def _told(old: ast.AST, new: ast.AST) -> str:
+def _difference(old: ast.AST, new: ast.AST) -> str:
     """What was and what is, the long ones around the place where they begin to differ."""
     was, now = (" ".join(ast.unparse(node).split()) for node in (old, new))
     differ = next((at for at, both in enumerate(zip(was, now, strict=False)) if both[0] != both[1]), 0)
     start = max(0, differ - WIDTH // 3) if len(was) > WIDTH else 0
     return " -> ".join(
-        ("…" if start else "") + told[start : start + WIDTH] + ("…" if len(told) > start + WIDTH else "")
-        for told in (was, now)
+        ("…" if start else "") + case[start : start + WIDTH] + ("…" if len(case) > start + WIDTH else "")
+        for case in (was, now)
     )
 
 
 def _hung(slot: Slot) -> ast.AST:
     parent, field, place = slot
     here = getattr(parent, field)
-    found: ast.AST = here if place is None else here[place]
-    return found
+    actual_ast: ast.AST = here if place is None else here[place]
+    return actual_ast
 
 
 def _hang(slot: Slot, new: ast.AST) -> None:
@@ -224,5 +224,5 @@ def _of_constant(value: Any) -> Iterator[ast.AST]:
 
 def _of_sql(value: str) -> Iterator[ast.Constant]:
     for piece, other in SQL_PIECES:
-        for found in re.finditer(re.escape(piece), value):
-            yield ast.Constant(value[: found.start()] + other + value[found.end() :])
+        for match in re.finditer(re.escape(piece), value):
+            yield ast.Constant(value[: match.start()] + other + value[match.end() :])

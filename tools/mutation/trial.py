@@ -113,12 +113,12 @@ def watched(root: Path, rooms: Sequence[str]) -> Any:
 def lines(watch: Any, root: Path, rooms: Sequence[str]) -> dict[str, dict[str, list[int]]]:
     """What a watch saw: lines by room, by what was running."""
     watch.stop()
-    found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    fields: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for room in rooms:
         for line, names in watch.get_data().contexts_by_lineno(str(root / room)).items():
             for name in names:
-                found[name][room].append(line)
-    return found
+                fields[name][room].append(line)
+    return fields
 
 
 def imported(root: Path, rooms: Sequence[str], to: Path) -> int:
@@ -136,8 +136,8 @@ def reach(root: Path, rooms: Sequence[str], tests: Sequence[str], place: Path, t
     took: dict[str, float] = {}
 
     def run(items: dict[str, pytest.Item]) -> int:
-        told = list(items.values())
-        for item, after in zip(told, [*told[1:], None], strict=True):
+        other_items = list(items.values())
+        for item, after in zip(other_items, [*other_items[1:], None], strict=True):
             watch.switch_context(item.nodeid)
             started = _cpu()
             if not _passes(item, after):
@@ -147,9 +147,9 @@ def reach(root: Path, rooms: Sequence[str], tests: Sequence[str], place: Path, t
         return FREED
 
     code = with_tests(root, tests, place / "tests", run)
-    found = lines(watch, root, rooms)
+    actual_lines = lines(watch, root, rooms)
     if code == FREED:
-        to.write_text(json.dumps({name: Reach(cpu_s, found.get(name, {})) for name, cpu_s in took.items()}))
+        to.write_text(json.dumps({name: Reach(cpu_s, actual_lines.get(name, {})) for name, cpu_s in took.items()}))
     return code
 
 
@@ -198,7 +198,7 @@ class Order:
             if test and mutant.room in reach.lines and (mutant.fresh or span.intersection(reach.lines[mutant.room]))
         ]
         near, room = self._saw[_place(mutant)], self._saw[mutant.room]
-        here.sort(key=lambda told: (-near[told[0]], -room[told[0]] if told[1] < 0.5 else 0, told[1]))
+        here.sort(key=lambda row: (-near[row[0]], -room[row[0]] if row[1] < 0.5 else 0, row[1]))
         wanted, left = [], self._budget_s
         for test, cpu_s in here:
             if not wanted or cpu_s <= left:
@@ -225,12 +225,12 @@ def _place(mutant: Mutant) -> str:
 class Trials:
     """Tries mutants, one after the other; `told` hears what became of each."""
 
-    def __init__(self, root: Path, place: Path, order: Order, told: Callable[[Mutant, Outcome], None]) -> None:
+    def __init__(self, root: Path, place: Path, order: Order, act: Callable[[Mutant, Outcome], None]) -> None:
         self._root = root
         self._place = place
         self._note = place / "test"
         self._order = order
-        self._told = told
+        self._told = act
 
     def fresh(self, mutants: Iterable[Mutant]) -> None:
         """Tries mutants of what imports do, each in a fork that has not imported anything of it."""
@@ -268,8 +268,8 @@ class Trials:
 
     def _ask(self, names: Sequence[str], items: Mapping[str, pytest.Item]) -> int:
         """Runs tests up to the first that fails; each is written down before, for the parent process."""
-        told = [items[name] for name in names]
-        for item, after in zip(told, [*told[1:], None], strict=True):
+        other_items = [items[name] for name in names]
+        for item, after in zip(other_items, [*other_items[1:], None], strict=True):
             self._note.write_text(item.nodeid)
             cpu_s, wall_s = self._order.limits(item.nodeid)
             signal.setitimer(signal.ITIMER_PROF, cpu_s)
@@ -315,8 +315,8 @@ def _plant(path: str, mutant: Mutant) -> None:
 def _functions(paths: set[str]) -> list[FunctionType]:
     """The functions of some files, wherever they are known."""
     gc.unfreeze()  # collecting tests froze them, and what is frozen is not listed
-    found = (value for value in gc.get_objects() if isinstance(value, FunctionType))
-    return [function for function in found if function.__code__.co_filename in paths]
+    get_objects = (value for value in gc.get_objects() if isinstance(value, FunctionType))
+    return [function for function in get_objects if function.__code__.co_filename in paths]
 
 
 def _swap(path: str, mutant: Mutant, functions: Sequence[FunctionType]) -> None:

@@ -21,7 +21,7 @@ class Reader:
         self.url = url
         self.complaints: list[str] = []
         self.asked: list[str] = []
-        page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
+        page.on("console", lambda value: self.complaints.append(value.text) if value.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.asked.append(request.url))
         page.set_default_timeout(WAIT_MS)
@@ -29,9 +29,9 @@ class Reader:
     def open(self, **place: object) -> None:
         """Opens the page at a place, with the events and the pages of the prompt in view unless it says otherwise."""
         place = {"show": "prompt", "events": 1, **place}
-        told = "&".join(f"{name}={value}" for name, value in place.items())
+        text = "&".join(f"{name}={value}" for name, value in place.items())
         self.page.goto("about:blank")
-        self.page.goto(f"{self.url}#{told}")
+        self.page.goto(f"{self.url}#{text}")
         self.page.wait_for_selector("main")
 
     def press(self, *keys: str) -> None:
@@ -47,14 +47,14 @@ class Reader:
     @property
     def marked(self) -> set[int]:
         """The calls of the events that are marked as the cursor's."""
-        found = self.page.locator(".event.now").evaluate_all("rows => rows.map(row => row.dataset.call)")
-        return {int(one) for one in found}
+        values = self.page.locator(".event.now").evaluate_all("rows => rows.map(row => row.dataset.call)")
+        return {int(value) for value in values}
 
     @property
     def pages(self) -> list[str]:
         """The pages in view in the context, in order."""
-        found: list[str] = self.page.locator(".context .page").evaluate_all("rows => rows.map(row => row.dataset.page)")
-        return found
+        texts: list[str] = self.page.locator(".context .page").evaluate_all("rows => rows.map(row => row.dataset.page)")
+        return texts
 
     @property
     def place(self) -> str:

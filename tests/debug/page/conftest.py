@@ -22,8 +22,8 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: python3 tools/browser.py")
     pytest.importorskip("playwright.sync_api")
-    with serving.chromium(CHROMIUM) as found:
-        yield found
+    with serving.chromium(CHROMIUM) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def managed(store: vmstore.Store) -> list[dict[str, Any]]:
 
 def acquainted(store: vmstore.Store) -> None:
     """A session of three turns in which somebody moves, and what is known of it is stated as it is said."""
-    said: list[dict[str, str]] = []
+    records: list[dict[str, str]] = []
     for home in ("Berlin", "Berlin", "Lisbon"):
-        said.append({"role": "user", "content": f"I live in {home}."})
-        store.record("acquainted", {"model": "m-1", "messages": list(said)})
+        records.append({"role": "user", "content": f"I live in {home}."})
+        store.record("acquainted", {"model": "m-1", "messages": list(records)})
         memory = store.session("acquainted").memory
         if home not in [fact.what for fact in memory.facts.all()]:
             page = store.session("acquainted").pages()[-1].page
@@ -68,29 +68,29 @@ def acquainted(store: vmstore.Store) -> None:
 def tooled(store: vmstore.Store) -> None:
     """A recorded session of two calls, the second with a tool's answer."""
     tools = [{"name": name, "description": "", "input_schema": {"type": "object"}} for name in ("read", "edit")]
-    said: list[Any] = [{"role": "user", "content": "What colours are there?"}]
-    request = {"model": "m-1", "temperature": 0, "system": "Be brief.", "tools": tools, "messages": said}
+    records: list[Any] = [{"role": "user", "content": "What colours are there?"}]
+    request = {"model": "m-1", "temperature": 0, "system": "Be brief.", "tools": tools, "messages": records}
     asks = [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "theme.md"}}]
     store.record("tooled", request, {"role": "assistant", "content": asks})
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "# Theme\nred, green"}
-    said += [{"role": "assistant", "content": asks}, {"role": "user", "content": [result]}]
+    records += [{"role": "assistant", "content": asks}, {"role": "user", "content": [result]}]
     answer = {"role": "assistant", "content": [{"type": "text", "text": "Red and green."}]}
     store.record("tooled", request, answer)
 
 
 def hostile(store: vmstore.Store) -> None:
     """A session whose every text is a script, with one page of 5 MB."""
-    said = [{"role": "user", "content": HOSTILE}, {"role": "assistant", "content": SCRIPT}]
-    store.record("hostile", {"model": HOSTILE, "messages": said[:1]}, None)
+    records = [{"role": "user", "content": HOSTILE}, {"role": "assistant", "content": SCRIPT}]
+    store.record("hostile", {"model": HOSTILE, "messages": records[:1]}, None)
     long = {"role": "user", "content": "0123456789abcde\n" * (LONG_BYTES // 16)}
-    store.record("hostile", {"model": SCRIPT, "messages": [*said, long]}, None)
+    store.record("hostile", {"model": SCRIPT, "messages": [*records, long]}, None)
 
 
 @pytest.fixture(scope="module")
 def window(chromium: Any, address: str) -> Iterator[Reader]:
     """One window for all who need none of their own."""
-    with reading(chromium, address) as found:
-        yield found
+    with reading(chromium, address) as actual_reading:
+        yield actual_reading
 
 
 @pytest.fixture

@@ -31,10 +31,12 @@ def test_why_tells_the_contest(reader: Reader) -> None:
     reader.until(lambda: reader.page.locator('.event.now[data-kind="evict"]').count() > 0)
     reader.page.locator('.event.now[data-kind="evict"]').first.click()
     reader.until(lambda: reader.page.locator(".contest").count() > 0)
-    told = reader.text(".contest")
-    used, budget = (int(one.replace(",", "")) for one in re.findall(r"([\d,]+) of ([\d,]+) tokens used", told)[0])
+    text = reader.text(".contest")
+    used, budget = (
+        int(each_text.replace(",", "")) for each_text in re.findall(r"([\d,]+) of ([\d,]+) tokens used", text)[0]
+    )
     assert 0 < used <= budget < 3000
-    assert "the cutoff" in told
+    assert "the cutoff" in text
     assert reader.page.locator(".scores tr").count() >= 3
 
 
@@ -141,10 +143,10 @@ def test_it_stops_when_something_holds(reader: Reader) -> None:
 def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_path: Path) -> None:
     """The export opens from disk with no network: it scrubs, says why, searches, and shows messages."""
     reader.open(session="managed")
-    with reader.page.expect_download() as told:
+    with reader.page.expect_download() as download:
         reader.page.get_by_role("link", name="export").click()
     file = tmp_path / "managed.html"
-    told.value.save_as(file)
+    download.value.save_as(file)
     with reading(chromium, file.as_uri(), offline=True) as alone:
         alone.open(call=5)
         alone.press("j", "E", "e")

@@ -44,7 +44,7 @@ def test_the_bundle_is_small() -> None:
     """All that a browser loads is under 200 KB, and under 70 KB packed."""
     loaded = [(PAGE / name).read_bytes() for name in BUNDLED]
     assert sum(map(len, loaded)) < BUNDLE_BYTES_MAX
-    assert sum(len(gzip.compress(one, 9)) for one in loaded) < PACKED_BYTES_MAX
+    assert sum(len(gzip.compress(item, 9)) for item in loaded) < PACKED_BYTES_MAX
 
 
 def test_the_bundle_is_whole() -> None:
@@ -59,17 +59,17 @@ def test_the_bundle_is_whole() -> None:
 def test_contents_are_never_parsed_as_html() -> None:
     """No source of the page makes elements from a text."""
     for path in (WEB / "src").rglob("*.ts*"):
-        found = re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(", path.read_text())
-        assert found is None, f"{path.relative_to(ROOT)} has {found and found[0]}; write text nodes"
+        hits = re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(", path.read_text())
+        assert hits is None, f"{path.relative_to(ROOT)} has {hits and hits[0]}; write text nodes"
 
 
 def test_what_is_bundled_is_free() -> None:
     """Every package in the bundle stands in LICENSES.txt with its MIT licence."""
-    told = (PAGE / "LICENSES.txt").read_text()
-    assert re.findall(r"^(\S+) \S+ \((\S+)\)$", told, re.MULTILINE) == [
+    text = (PAGE / "LICENSES.txt").read_text()
+    assert re.findall(r"^(\S+) \S+ \((\S+)\)$", text, re.MULTILINE) == [
         (name, "MIT") for name in ("preact", "@preact/signals", "@preact/signals-core")
     ]
-    assert told.count("Permission is hereby granted, free of charge") == 3
+    assert text.count("Permission is hereby granted, free of charge") == 3
 
 
 def test_the_wheel_has_the_page(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_the_wheel_has_the_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
     (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as found:
-        names = {Path(name).name for name in found.namelist() if name.startswith("vmstore/debug/page/")}
+    with zipfile.ZipFile(wheel) as actual_zipfile:
+        names = {Path(name).name for name in actual_zipfile.namelist() if name.startswith("vmstore/debug/page/")}
     assert names == FILES
 
 

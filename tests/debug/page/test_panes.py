@@ -69,8 +69,16 @@ def planned(store: vmstore.Store) -> None:
     session.pack()
     for nth, text in enumerate(PLAN[1:], 2):
         with session.batch() as batch:
-            told = text.encode()
-            batch.add(Update(session.lineage.position_of(page), nth, batch.cell(told), len(told), len(told) // 4))
+            other_content = text.encode()
+            batch.add(
+                Update(
+                    session.lineage.position_of(page),
+                    nth,
+                    batch.cell(other_content),
+                    len(other_content),
+                    len(other_content) // 4,
+                )
+            )
         session.assistant("Noted.")
         session.user("Go on.")
         session.pack()
@@ -106,14 +114,14 @@ def sent(known: Known, session: str, call: int) -> dict[str, Shown]:
 
 def differs(before: dict[str, Shown], after: dict[str, Shown]) -> set[tuple[str, str]]:
     """The changes between two contexts, by what their pages say, but for those of place alone."""
-    found = {("left", name) for name in before.keys() - after.keys()}
-    found |= {("entered", name) for name in after.keys() - before.keys()}
+    rows = {("left", name) for name in before.keys() - after.keys()}
+    rows |= {("entered", name) for name in after.keys() - before.keys()}
     for name in before.keys() & after.keys():
         was, now = before[name], after[name]
         if was != now:
             levels = {was.level < now.level: "shortened", was.level > now.level: "restored"}
-            found.add((levels.get(True, "edited"), name))
-    return found
+            rows.add((levels.get(True, "edited"), name))
+    return rows
 
 
 def longest_rising(places: list[int]) -> int:
@@ -140,7 +148,7 @@ def test_two_calls_are_compared(tall: Reader, known: Known, session: str, before
     tall.open(session=session, call=after, pane="diff", vs=before)
     was, now = sent(known, session, before), sent(known, session, after)
     wanted = differs(was, now)
-    tall.until(lambda: {one for one in changed(tall) if one[0] != "moved"} == wanted)
+    tall.until(lambda: {row for row in changed(tall) if row[0] != "moved"} == wanted)
     moved = {page for change, page in changed(tall) if change == "moved"}
     both, settled = list(was.keys() & now.keys()), {page for _, page in wanted} | moved
     assert moved <= set(both) - {page for _, page in wanted}
@@ -153,13 +161,13 @@ def test_two_calls_are_compared(tall: Reader, known: Known, session: str, before
 
 def test_the_compaction_is_a_difference(reader: Reader, known: Known) -> None:
     """What the demo's compaction took is counted as the store's own diff counts it, and all of it can be read."""
-    told = known.store.session("planning-220").diff(Call(365), Call(366))
-    kinds = [one.change for one in told.changes]
+    diff = known.store.session("planning-220").diff(Call(365), Call(366))
+    kinds = [change.change for change in diff.changes]
     reader.open(session="planning-220", call=366)
     reader.press("d")
     reader.until(lambda: reader.page.locator(".changes .on:enabled").count() == 2)
     shown = reader.page.locator(".changes .on:enabled b").all_inner_texts()
-    assert [int(one) for one in shown] == [kinds.count("entered"), kinds.count("left")]
+    assert [int(item) for item in shown] == [kinds.count("entered"), kinds.count("left")]
     assert reader.page.locator(".change").count() < 60, "what is out of view is not in the document"
 
 
@@ -168,12 +176,12 @@ def test_keys_hold_swap_and_step_the_compared_call(reader: Reader) -> None:
     reader.open(session="managed", call=10, pane="why")
     reader.press("D")
     reader.press("j", "j")
-    held = reader.page.get_by_label("compare with call")
-    reader.until(lambda: held.input_value() == "10" and "to call 12" in reader.text(".diff"))
+    value = reader.page.get_by_label("compare with call")
+    reader.until(lambda: value.input_value() == "10" and "to call 12" in reader.text(".diff"))
     reader.press(".")
-    reader.until(lambda: held.input_value() == "11")
+    reader.until(lambda: value.input_value() == "11")
     reader.press(",", ",", "z")
-    reader.until(lambda: held.input_value() == "12" and "to call 9" in reader.text(".diff"))
+    reader.until(lambda: value.input_value() == "12" and "to call 9" in reader.text(".diff"))
     reader.until(lambda: {"vs=12", "call=9", "pane=diff"} <= set(reader.place.split("&")))
 
 
@@ -188,7 +196,7 @@ def test_an_edited_page_shows_its_words(reader: Reader) -> None:
     assert lines["came"] == ["1. choose a database: PostgreSQL", "4. ship it twice"]
     assert lines["same"][:1] == ["The plan:"]
     hot = reader.page.locator(".line-came b").all_inner_texts()
-    assert [one.strip() for one in hot] == ["PostgreSQL", "twice"]
+    assert [text.strip() for text in hot] == ["PostgreSQL", "twice"]
 
 
 def first_apart(a: vmstore.Session, b: vmstore.Session) -> int:
@@ -209,8 +217,8 @@ def test_a_what_if_beside_the_original(reader: Reader, known: Known, tmp_path: P
     reader.open(session="managed", call=30, pane="sides", other="managed", opolicy="lru", obudget=4000)
     reader.until(lambda: reader.page.locator(f'[data-first="{parts}"]').count() == 1)
     assert reader.page.locator(".parting").count() == 2, "it is marked on both timelines"
-    told = reader.text(".because-line")
-    assert "left" in told and "evict" in told, "the original evicts where the larger budget does not"
+    text = reader.text(".because-line")
+    assert "left" in text and "evict" in text, "the original evicts where the larger budget does not"
     reader.press("v")
     for side in "ab":
         reader.until(lambda side=side: reader.text(f'[data-testid="side-{side}-call"]') == f"call {parts}")
@@ -302,7 +310,7 @@ def test_the_history_of_a_page(reader: Reader, known: Known) -> None:
     reader.open(session="plan", page=page, pane="history")
     tabs = reader.page.locator('.contents [role="tab"]')
     reader.until(lambda: tabs.count() == 3)
-    assert [one.split()[1] for one in tabs.all_inner_texts()] == ["1", "2", "3"]
+    assert [all_inner_text.split()[1] for all_inner_text in tabs.all_inner_texts()] == ["1", "2", "3"]
     reader.until(lambda: reader.page.locator(".line-came b").all_inner_texts()[:1] == ["PostgreSQL"])
     reader.press(",")
     reader.until(lambda: "4. ship it" in reader.page.locator(".line-came pre").all_inner_texts())
@@ -316,8 +324,8 @@ def test_the_history_of_a_page(reader: Reader, known: Known) -> None:
 
 def places(reader: Reader) -> dict[str, tuple[float, float]]:
     """Where each box of the graph stands."""
-    found = reader.page.locator(".box").evaluate_all("all => all.map(b => [b.dataset.box, b.offsetLeft, b.offsetTop])")
-    return {name: (left, top) for name, left, top in found}
+    values = reader.page.locator(".box").evaluate_all("all => all.map(b => [b.dataset.box, b.offsetLeft, b.offsetTop])")
+    return {name: (left, top) for name, left, top in values}
 
 
 def test_provenance_is_the_stores(reader: Reader, known: Known) -> None:
@@ -348,12 +356,12 @@ def test_evidence_stands_apart_from_links(reader: Reader, known: Known) -> None:
     reader.open(session="managed", page=answer, pane="lineage")
     reader.until(lambda: reader.page.locator(".evidence li").count() == len(wanted))
     rows = reader.page.locator(".evidence li").all_inner_texts()
-    for row, one in zip(rows, wanted, strict=True):
-        assert row.split()[:2] == [str(one.rank), one.page]
-        assert (f"new in call {one.call}" in row) == one.new
-        assert " · ".join(one.shared) in row
+    for row, evidence in zip(rows, wanted, strict=True):
+        assert row.split()[:2] == [str(evidence.rank), evidence.page]
+        assert (f"new in call {evidence.call}" in row) == evidence.new
+        assert " · ".join(evidence.shared) in row
     assert "evidence, not logged" in reader.text(".evidence h3")
-    assert not {one.page for one in wanted} & places(reader).keys()
+    assert not {row.page for row in wanted} & places(reader).keys()
     summary = known.store.session("planning-220").lineage.ancestors("p359")[0].source
     reader.open(session="planning-220", page=summary, pane="lineage")
     reader.until(lambda: len(places(reader)) > 1)
@@ -384,7 +392,9 @@ def test_what_would_have_been(reader: Reader, known: Known) -> None:
     """A sweep shows the store's own numbers, its best run is marked, and a key sets one beside what happened."""
     session = known.store.session("managed")
     runs = {
-        (one, size): session.debug.replay(policy=one, budget=size) for one in ("lru", "demand") for size in (3000, 4000)
+        (text, size): session.debug.replay(policy=text, budget=size)
+        for text in ("lru", "demand")
+        for size in (3000, 4000)
     }
     reader.open(session="managed")
     reader.press("i")
@@ -397,9 +407,9 @@ def test_what_would_have_been(reader: Reader, known: Known) -> None:
         row = reader.page.locator(f'tr[data-run="{run.policy} {budget}"]').last
         cells = row.locator("td").all_inner_texts()
         assert cells[1] == f"{budget:,}"
-        told = [one.inner_text() for one in reader.page.locator(".sweep th").all()]
-        assert cells[told.index("evictions")] == f"{run.measures.evictions:,}"
-        assert cells[told.index("faults")] == f"{run.measures.faults:,}"
+        texts = [item.inner_text() for item in reader.page.locator(".sweep th").all()]
+        assert cells[texts.index("evictions")] == f"{run.measures.evictions:,}"
+        assert cells[texts.index("faults")] == f"{run.measures.faults:,}"
     assert reader.page.locator(".sweep .best").count() == 1
     least = min(
         [session.debug.replay(), *runs.values()],

@@ -93,5 +93,5 @@ def test_what_was_erased_comes_not_back_as_nothing(chromium: Any, tmp_path: Path
         reader.open(session="planning-220", call=COMPACTION, pane="taken")
         reader.page.get_by_role("button", name="Uncompact").click()
         reader.until(lambda: reader.page.locator(".said").count() > 0)
-        told = reader.clipboard.partition("[p216")[2].partition("\n[p")[0]
-        assert "erased" in told
+        value = reader.clipboard.partition("[p216")[2].partition("\n[p")[0]
+        assert "erased" in value

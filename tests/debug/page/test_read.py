@@ -20,15 +20,15 @@ ANSWER = f"# Plan\n\n1. take **{TALK}**\n\n```py\nprint(1)\n```\n\n{TABLE}\n\n{H
 def talk(store: vmstore.Store) -> None:
     """A session with a tool call, a long result and an answer in Markdown."""
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "theme.md"}'}}
-    said: list[dict[str, Any]] = [{"role": "user", "content": "What is in it?"}]
-    store.record(TALK, {"model": "m-1", "messages": list(said)})
-    said += [
+    records: list[dict[str, Any]] = [{"role": "user", "content": "What is in it?"}]
+    store.record(TALK, {"model": "m-1", "messages": list(records)})
+    records += [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "\n".join(f"line {n}" for n in range(200))},
     ]
-    store.record(TALK, {"model": "m-1", "messages": list(said)})
-    said += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": "Go on."}]
-    store.record(TALK, {"model": "m-1", "messages": list(said)})
+    store.record(TALK, {"model": "m-1", "messages": list(records)})
+    records += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": "Go on."}]
+    store.record(TALK, {"model": "m-1", "messages": list(records)})
 
 
 def test_a_session_reads_as_a_conversation(chromium: Any, tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ def test_a_compaction_is_a_break_in_the_conversation(reader: Reader) -> None:
     """The conversation says what a compaction replaced; a click shows what that was, and `t` the prompt."""
     reader.open(session="planning-220", call=COMPACTION, show="", events="")
     reader.until(lambda: reader.page.locator(".break").count() == 1)
-    told = reader.text(".break")
-    assert "832 pages, 49,858 tokens replaced by a summary of 1,398" in told, told
+    text = reader.text(".break")
+    assert "832 pages, 49,858 tokens replaced by a summary of 1,398" in text, text
     reader.page.locator(".break").get_by_text("what it took away").click()
     reader.until(lambda: reader.page.locator(".taken-row").count() > 5)
     reader.press("t")
@@ -133,10 +133,10 @@ def test_an_export_opens_where_it_was_made(reader: Reader, chromium: Any, tmp_pa
     """The exported file opens at the call, the page and the pane that were in view."""
     reader.open(session="managed", call=7, pane="history", page="p4", show="")
     reader.until(lambda: reader.page.locator(".say.chosen").count() == 1)
-    with reader.page.expect_download() as told:
+    with reader.page.expect_download() as download:
         reader.page.get_by_role("link", name="export").click()
     file = tmp_path / "managed.html"
-    told.value.save_as(file)
+    download.value.save_as(file)
     with reading(chromium, file.as_uri(), offline=True) as alone:
         alone.page.goto(file.as_uri())
         alone.until(lambda: alone.page.locator('[data-pane="history"]').count() == 1)

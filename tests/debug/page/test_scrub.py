@@ -110,13 +110,13 @@ def test_keys_jump_to_compactions(reader: Reader) -> None:
     reader.until(lambda: reader.call == COMPACTION)
     reader.press("u")
     reader.until(lambda: reader.page.locator(".taken-row").count() > 5)
-    told = re.search(r"([\d,]+) pages \(([\d,]+) tokens\)", reader.text(".taken-sum"))
-    assert told is not None
+    hits = re.search(r"([\d,]+) pages \(([\d,]+) tokens\)", reader.text(".taken-sum"))
+    assert hits is not None
     reader.page.get_by_role("button", name="Uncompact").click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
     copied = reader.clipboard
     assert "[p216 claim_storage_2, tool, turn 10]\nDecision recorded: storage/2" in copied
-    assert len(re.findall(r"^\[p\d+", copied, re.MULTILINE)) >= int(told[1].replace(",", ""))
+    assert len(re.findall(r"^\[p\d+", copied, re.MULTILINE)) >= int(hits[1].replace(",", ""))
 
 
 def test_the_url_brings_everything_back(reader: Reader) -> None:
@@ -167,8 +167,8 @@ def test_help_names_the_keys(reader: Reader) -> None:
     )
     helped = [(tuple(keys), does) for keys, does in reader.page.locator(".help dl > div").evaluate_all(rows)]
     keys = (CHECKOUT / "specs" / "page.md").read_text().partition("## Keys")[2].partition("## ")[0]
-    told = re.findall(r"^\| (`.+`) \| (.+) \|$", keys, re.MULTILINE)
-    assert helped == [(tuple(re.findall(r"`(.+?)`", names)), does) for names, does in told]
+    matches = re.findall(r"^\| (`.+`) \| (.+) \|$", keys, re.MULTILINE)
+    assert helped == [(tuple(re.findall(r"`(.+?)`", names)), does) for names, does in matches]
     reader.press("Escape")
     reader.until(lambda: reader.page.locator(".help").count() == 0)
     reader.press("/")

@@ -50,20 +50,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def desk(planning: Path) -> Iterator[Repl]:
     """A desk at the demo store whose answers go to stdout."""
-    found = Repl(lambda place: opened_to_ask(place, "default"), str(planning), ShellSettings(), Outputs())
-    yield found
-    found.close()
+    repl = Repl(lambda place: opened_to_ask(place, "default"), str(planning), ShellSettings(), Outputs())
+    yield repl
+    repl.close()
 
 
 @pytest.fixture
 def shot(home: Path) -> Shot:
     """Runs `vmql` as a process of its own, in a pipe."""
 
-    def shot(*words: object, said: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    def shot(*words: object, text: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "vmstore.shell.vmql", *map(str, words)]
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment}
         return subprocess.run(
-            command, input=said, capture_output=True, text=True, encoding="utf-8", timeout=120, env=env, check=False
+            command, input=text, capture_output=True, text=True, encoding="utf-8", timeout=120, env=env, check=False
         )
 
     return shot

@@ -12,9 +12,9 @@ KEYWORDS = frozenset({"PAGES", "WHERE"})
 
 def test_each_stretch_has_its_kind() -> None:
     """Keywords, texts, numbers, parameters, comments and commands are told apart, in any case."""
-    found = fragments("\\mode json\npages WHERE x = 'it''s' AND y > $n -- why\n, \"no\" 12;", KEYWORDS)
-    said = {text: kind for kind, text in found if kind not in ("space", "word")}
-    assert said == {
+    actual_fragments = fragments("\\mode json\npages WHERE x = 'it''s' AND y > $n -- why\n, \"no\" 12;", KEYWORDS)
+    kinds = {text: kind for kind, text in actual_fragments if kind not in ("space", "word")}
+    assert kinds == {
         "\\mode json": "command",
         "pages": "keyword",
         "WHERE": "keyword",
@@ -28,7 +28,7 @@ def test_each_stretch_has_its_kind() -> None:
         "12": "number",
         ";": "end",
     }
-    assert set(said.values()) <= set(STYLES)
+    assert set(kinds.values()) <= set(STYLES)
 
 
 @given(st.text(alphabet="pages WHERE'\"\\.;\n-$1", max_size=40))

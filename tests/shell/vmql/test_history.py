@@ -23,13 +23,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(count: int, **told: Any) -> list[str]:
+def asked(count: int, **fields: Any) -> list[str]:
     """What a shell remembers once so many questions were asked in one before it."""
     pytest.importorskip("prompt_toolkit")
-    before = kept.history(print, **told)
+    before = kept.history(print, **fields)
     for number in range(count):
         before.store_string(f"PAGES WHERE text LIKE 'secret {number}'")
-    return list(kept.history(print, **told).load_history_strings())
+    return list(kept.history(print, **fields).load_history_strings())
 
 
 def test_a_history_is_bounded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_a_history_is_bounded(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kept, "BYTES_MAX", 4_000)
     left = asked(500)
     assert 10 < len(left) < 500 and left[0] == "PAGES WHERE text LIKE 'secret 499'"
-    assert all(one.startswith("PAGES WHERE text LIKE 'secret ") for one in left)
+    assert all(text.startswith("PAGES WHERE text LIKE 'secret ") for text in left)
     assert kept.history_file().stat().st_size <= 4_000 and asked(0)[0] == left[0]
 
 
@@ -62,5 +62,5 @@ def test_erasing_names_what_was_typed(home: Path, tmp_path: Path, capsys: pytest
     asked(1)
     (home / "config" / "vmstore" / "favourites").mkdir(parents=True)
     assert main(["erase", str(path), "--session", "s", "--yes"]) == 0
-    told = capsys.readouterr().out
-    assert str(kept.history_file()) in told and "favourites holds what you typed" in told
+    output = capsys.readouterr().out
+    assert str(kept.history_file()) in output and "favourites holds what you typed" in output

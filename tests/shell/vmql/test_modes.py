@@ -69,10 +69,10 @@ def test_json_is_one_object_on_one_line() -> None:
     for chunk in (1, 2, 5):
         text = written("json", answer(chunk=chunk))
         assert text.count("\n") == 1 and text.endswith("\n")
-        told = json.loads(text)
-        assert list(told) == ["basis", "columns", "rows", "elapsed_ms"]
-        assert told["columns"][1] == {"name": "tokens", "type": "integer"}
-        assert [tuple(row.values()) for row in told["rows"]] == ROWS
+        document = json.loads(text)
+        assert list(document) == ["basis", "columns", "rows", "elapsed_ms"]
+        assert document["columns"][1] == {"name": "tokens", "type": "integer"}
+        assert [tuple(row.values()) for row in document["rows"]] == ROWS
     assert json.loads(written("json", answer([])))["rows"] == []
 
 
@@ -92,9 +92,9 @@ def test_columns_of_one_name_keep_their_values(mode: str) -> None:
 
 def test_csv_can_be_read_again() -> None:
     """A reader of CSV gets back titles and values, line ends and quotes in them included."""
-    told = list(csv.reader(io.StringIO(written("csv"))))
-    assert told[0] == [c.name for c in COLUMNS]
-    assert told[1:] == [
+    readers = list(csv.reader(io.StringIO(written("csv"))))
+    assert readers[0] == [c.name for c in COLUMNS]
+    assert readers[1:] == [
         ["p1", "12", "0", "true", '["a", "b"]', "naïve, 漢字"],
         ["p2", "", "2", "false", "[]", 'a | "b"\nsecond \x1b[31m'],
     ]
@@ -151,7 +151,7 @@ def test_an_answer_without_rows_has_its_titles(mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "name", "told"),
+    ("value", "name", "text"),
     [
         (None, "", ""),
         (True, "pinned", "true"),
@@ -166,6 +166,6 @@ def test_an_answer_without_rows_has_its_titles(mode: str) -> None:
         ({"a": 1}, "detail", '{"a": 1}'),
     ],
 )
-def test_values_read_as_people_read_them(value: Any, name: str, told: str) -> None:
+def test_values_read_as_people_read_them(value: Any, name: str, text: str) -> None:
     """Tiers and levels are words to readers, lists of texts have commas, objects are JSON."""
-    assert text_of(value, name) == told
+    assert text_of(value, name) == text

@@ -23,7 +23,7 @@ def test_inputs_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["a.vms", "--jsn"], "there is no option --jsn; the nearest is --json"),
         (["a.vms", "-c"], "-c needs a value: -c TEXT"),
@@ -35,11 +35,11 @@ def test_inputs_keep_their_order() -> None:
         (["a.vms", "--param", "x"], "'x' is no parameter; write NAME=VALUE"),
     ],
 )
-def test_usage_errors_leave_with_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_leave_with_2(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong command line is told on stderr in one line with the remedy, and leaves with 2."""
     assert main(words) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith("vmql: ") and said in err and err.count("\n") == 1 and "--help`" in err
+    assert out == "" and err.startswith("vmql: ") and text in err and err.count("\n") == 1 and "--help`" in err
 
 
 def test_help_names_every_option_and_its_examples_can_be_read() -> None:

@@ -14,7 +14,7 @@ from vmstore.shell.vmql.script import ScriptPiece, file_text, is_whole, open_quo
 SIGNS = st.text(alphabet="ab ;'\"-\n\\.$1", max_size=40)
 
 
-def said(text: str) -> list[tuple[str, bool, bool]]:
+def pieces_of(text: str) -> list[tuple[str, bool, bool]]:
     """The pieces of a text: what each says, whether it is a command, whether it is closed."""
     return [(piece.text.strip(), piece.command, piece.closed) for piece in pieces(text)]
 
@@ -41,13 +41,13 @@ def said(text: str) -> list[tuple[str, bool, bool]]:
 )
 def test_a_text_is_cut_where_statements_end(text: str, wanted: list[tuple[str, bool, bool]]) -> None:
     """A `;` outside quotes and comments ends a statement, a line's end a command that begins it."""
-    assert said(text) == wanted
+    assert pieces_of(text) == wanted
 
 
 @given(SIGNS)
 def test_nothing_of_a_text_is_lost(text: str) -> None:
     """The stretches of any text are the text, and each piece stands where it says."""
-    assert "".join(one.text for one in stretches(text)) == text
+    assert "".join(stretch.text for stretch in stretches(text)) == text
     for piece in pieces(text):
         assert text.startswith(piece.text, piece.start)
 

@@ -35,7 +35,7 @@ WITHOUT = "import sys; sys.modules[{!r}] = None; from vmstore.shell.vmql.main im
 def test_questions_are_answered_in_order(shot: Shot, planning: Path, tmp_path: Path) -> None:
     """Texts, files and standard input are asked in the order they are given; without any, standard input is."""
     (tmp_path / "q").write_text("SESSIONS turns; SESSIONS calls")
-    found = shot(
+    picture = shot(
         planning,
         "-c",
         "SESSIONS session",
@@ -45,9 +45,9 @@ def test_questions_are_answered_in_order(shot: Shot, planning: Path, tmp_path: P
         "SESSIONS pages",
         "-f",
         "-",
-        said="SESSIONS tokens",
+        text="SESSIONS tokens",
     )
-    assert found.stdout.split() == [
+    assert picture.stdout.split() == [
         "session",
         "planning-220",
         "turns",
@@ -59,18 +59,18 @@ def test_questions_are_answered_in_order(shot: Shot, planning: Path, tmp_path: P
         "tokens",
         "77841",
     ]
-    assert (found.returncode, found.stderr) == (0, "")
-    assert shot(planning, said="SESSIONS turns;").stdout == "turns\n  220\n"
-    assert shot(planning, said="").stdout == ""
+    assert (picture.returncode, picture.stderr) == (0, "")
+    assert shot(planning, text="SESSIONS turns;").stdout == "turns\n  220\n"
+    assert shot(planning, text="").stdout == ""
 
 
 def test_json_is_one_object_a_statement(shot: Shot, planning: Path) -> None:
     """With --json each statement is one line, in order, and a failed one is told on stderr alone."""
-    found = shot(planning, "--json", "-c", "SESSIONS turns; PAGES page LIMIT 2; PAGES tokns; SESSIONS calls")
-    first, second = map(json.loads, found.stdout.splitlines())
+    picture = shot(planning, "--json", "-c", "SESSIONS turns; PAGES page LIMIT 2; PAGES tokns; SESSIONS calls")
+    first, second = map(json.loads, picture.stdout.splitlines())
     assert list(first) == ["basis", "columns", "rows", "elapsed_ms"] and first["rows"] == [{"turns": 220}]
     assert list(second) == ["basis", "columns", "rows", "elapsed_ms", "next"] and len(second["rows"]) == 2
-    assert found.returncode == 1 and found.stderr.startswith("vmql: PAGES has no column 'tokns'")
+    assert picture.returncode == 1 and picture.stderr.startswith("vmql: PAGES has no column 'tokns'")
     again = shot(planning, "--json", "-c", f"PAGES page LIMIT 2 AFTER '{second['next']}'")
     assert json.loads(again.stdout)["rows"][0]["page"] not in {row["page"] for row in second["rows"]}
 
@@ -78,22 +78,22 @@ def test_json_is_one_object_a_statement(shot: Shot, planning: Path) -> None:
 def test_the_shape_is_the_one_of_python(shot: Shot, planning: Path) -> None:
     """`--json` prints what `Result.to_json` gives."""
     statement = "CALLS call, tokens, cost, model LIMIT 3"
-    told = json.loads(shot(planning, "--json", "-c", statement).stdout)
+    document = json.loads(shot(planning, "--json", "-c", statement).stdout)
     with vmstore.open(planning, "r") as store:
         wanted = store.query(statement).to_json()
-    assert {**told, "elapsed_ms": 0} == {**wanted, "elapsed_ms": 0}
+    assert {**document, "elapsed_ms": 0} == {**wanted, "elapsed_ms": 0}
 
 
 def test_an_error_names_its_line(shot: Shot, planning: Path, tmp_path: Path) -> None:
     """Of a file the line that is wrong is shown over a caret, and what was answered before stands."""
     (tmp_path / "q").write_text("-- first\nSESSIONS turns;\n\nPAGES page,\n  tokns;\nSESSIONS calls;\n")
-    found = shot(planning, "-f", tmp_path / "q")
-    assert found.returncode == 1 and found.stdout == "turns\n  220\n"
-    assert found.stderr.splitlines()[1:] == ["line 5:   tokns", "          ^^^^^"]
+    picture = shot(planning, "-f", tmp_path / "q")
+    assert picture.returncode == 1 and picture.stdout == "turns\n  220\n"
+    assert picture.stderr.splitlines()[1:] == ["line 5:   tokns", "          ^^^^^"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["/nowhere", "-c", "PAGES"], "there is no store at /nowhere"),
         (["STORE", "-f", "/nowhere.vmql"], "/nowhere.vmql cannot be read (No such file or directory)"),
@@ -105,10 +105,15 @@ def test_an_error_names_its_line(shot: Shot, planning: Path, tmp_path: Path) -> 
         (["STORE", "-c", "PAGES WHERE page = $p"], "$p"),
     ],
 )
-def test_what_is_refused_leaves_with_1(shot: Shot, planning: Path, words: list[str], said: str) -> None:
+def test_what_is_refused_leaves_with_1(shot: Shot, planning: Path, words: list[str], text: str) -> None:
     """A store, file or query that cannot be used leaves with 1, a reason on stderr and nothing on stdout."""
-    found = shot(*(planning if word == "STORE" else word for word in words))
-    assert found.returncode == 1 and found.stdout == "" and said in found.stderr and "Traceback" not in found.stderr
+    picture = shot(*(planning if word == "STORE" else word for word in words))
+    assert (
+        picture.returncode == 1
+        and picture.stdout == ""
+        and text in picture.stderr
+        and "Traceback" not in picture.stderr
+    )
 
 
 def test_bytes_and_endless_texts_are_refused(shot: Shot, planning: Path, tmp_path: Path) -> None:
@@ -116,13 +121,13 @@ def test_bytes_and_endless_texts_are_refused(shot: Shot, planning: Path, tmp_pat
     (tmp_path / "binary").write_bytes(b"\x00\xff" * 99)
     assert "is no text" in shot(planning, "-f", tmp_path / "binary").stderr
     (tmp_path / "long").write_text("PAGES WHERE hint = '" + "x" * 10_000_000 + "'")
-    found = shot(planning, "-f", tmp_path / "long")
-    assert found.returncode == 1 and "1,000,000 characters" in found.stderr and len(found.stderr) < 1000
+    picture = shot(planning, "-f", tmp_path / "long")
+    assert picture.returncode == 1 and "1,000,000 characters" in picture.stderr and len(picture.stderr) < 1000
 
 
 def test_options_hold_for_every_statement(shot: Shot, two: Path) -> None:
     """Session, turn and parameters hold for statements that name none, and modes for every answer."""
-    found = shot(
+    picture = shot(
         two,
         "--session",
         "s2",
@@ -134,15 +139,15 @@ def test_options_hold_for_every_statement(shot: Shot, two: Path) -> None:
         "-c",
         "PAGES session, page LIMIT $n; TURNS turn",
     )
-    assert found.stdout.split() == ["session,page", "s2,p4", "turn", "1"]
-    assert "AFTER" not in found.stderr, "who gave a limit knows of it"
+    assert picture.stdout.split() == ["session,page", "s2,p4", "turn", "1"]
+    assert "AFTER" not in picture.stderr, "who gave a limit knows of it"
     assert "1 row in " in shot(two, "--timing", "-c", "SESSIONS count(*)").stderr
 
 
 def test_a_command_works_in_a_script(shot: Shot, planning: Path) -> None:
     """Commands stand between statements, `\\quit` ends the run with 0, and a script waits for no key."""
-    found = shot(planning, said="\\mode csv\nSESSIONS turns;\n\\turn 42\nPAGES count(*);\n\\quit\nPAGES tokns;\n")
-    assert found.stdout == "turns\n220\ncount(*)\n255\n" and found.returncode == 0
+    picture = shot(planning, text="\\mode csv\nSESSIONS turns;\n\\turn 42\nPAGES count(*);\n\\quit\nPAGES tokns;\n")
+    assert picture.stdout == "turns\n220\ncount(*)\n255\n" and picture.returncode == 0
 
 
 def test_each_answer_has_its_drawing(shot: Shot, planning: Path) -> None:
@@ -266,16 +271,16 @@ def test_sql_is_asked_on_the_command_line_and_in_the_shell(shot: Shot, planning:
     """`--sql` and `\\sql` answer SQL at the turn, in the session and with the parameters that are set."""
     text = "SELECT count(*) AS pages FROM pages WHERE role = :text"
     (tmp_path / "q").write_text(text)
-    given = ("--turn", "10", "--param", "text=user", "--json")
-    told = []
+    texts = ("--turn", "10", "--param", "text=user", "--json")
+    rows = []
     for asked in (("--sql", "-c", text), ("--sql", "-f", str(tmp_path / "q")), ("-c", f"\\sql {text}")):
-        found = shot(planning, *given, *asked)
-        assert found.returncode == 0, found.stderr
-        answer = json.loads(found.stdout)
-        told.append((answer["rows"], answer["basis"]["turn"]))
+        picture = shot(planning, *texts, *asked)
+        assert picture.returncode == 0, picture.stderr
+        answer = json.loads(picture.stdout)
+        rows.append((answer["rows"], answer["basis"]["turn"]))
     with vmstore.open(planning) as store:
         counted = list(store.query("PAGES count(*) AS OF TURN 10 WHERE role = user"))
-    assert told == [([{"pages": counted[0][0]}], 10)] * 3
+    assert rows == [([{"pages": counted[0][0]}], 10)] * 3
     refused = shot(planning, "--sql", "-c", "SELECT tokns FROM pages")
     assert refused.returncode == 1
     assert "did you mean tokens?" in refused.stderr

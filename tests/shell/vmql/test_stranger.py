@@ -38,10 +38,10 @@ def ask(pi: Path, shot: Shot) -> Ask:
     """Asks one question with `vmql STORE --json -c`; the rows of the answer."""
 
     def rows(question: str) -> list[dict[str, Any]]:
-        found = shot(pi, "--json", "-c", question)
-        assert found.returncode == 0, found.stderr
-        told: list[dict[str, Any]] = json.loads(found.stdout)["rows"]
-        return told
+        picture = shot(pi, "--json", "-c", question)
+        assert picture.returncode == 0, picture.stderr
+        records: list[dict[str, Any]] = json.loads(picture.stdout)["rows"]
+        return records
 
     return rows
 
@@ -55,7 +55,7 @@ def test_what_was_in_context_at_a_call(ask: Ask, session: Session) -> None:
 def test_which_page_takes_most_tokens(ask: Ask, session: Session) -> None:
     """The page with most tokens there is the first of the context by tokens."""
     (row,) = ask("CONTEXT order, page, tokens AT CALL 200 ORDER BY tokens DESC LIMIT 1")
-    order, page = max(enumerate(session.context(call=200).pages, 1), key=lambda one: one[1].tokens)
+    order, page = max(enumerate(session.context(call=200).pages, 1), key=lambda row: row[1].tokens)
     assert row == {"order": order, "page": page.page, "tokens": page.tokens}
 
 
@@ -65,9 +65,9 @@ def test_what_the_first_compaction_removed(ask: Ask, session: Session) -> None:
     call = ask(f"RESIDENCIES OF {first['page']}")[0]["from_call"]
     rows = ask(f"DIFF CONTEXT CALL {call - 1} TO CALL {call} WHERE change = 'left'")
     changes = session.diff(Call(call - 1), Call(call)).changes
-    assert [row["page"] for row in rows] == [one.page for one in changes if one.change == "left"]
+    assert [row["page"] for row in rows] == [change.page for change in changes if change.change == "left"]
     assert sum(row["before"] for row in rows) > 50_000
-    assert first["page"] in {one.page for one in changes if one.change == "entered"}
+    assert first["page"] in {change.page for change in changes if change.change == "entered"}
 
 
 def test_in_which_calls_a_sentence_was_visible(ask: Ask, session: Session) -> None:
@@ -75,7 +75,7 @@ def test_in_which_calls_a_sentence_was_visible(ask: Ask, session: Session) -> No
     sentence = "Let me check theme.ts since it moved"
     rows = ask(f"CALLS call WHERE CONTEXT MATCHES '{sentence}'")
     holding = {page.position for page in session.pages() if sentence.encode() in content(session, page.page)}
-    calls = [one.call for one in session.calls()]
+    calls = [call.call for call in session.calls()]
     wanted = [call for call in calls if not holding.isdisjoint(session.context(call=call).page_ids)]
     assert [row["call"] for row in rows] == wanted and 0 < len(wanted) < len(calls)
 
@@ -92,5 +92,9 @@ def test_what_changed_between_two_calls(ask: Ask, session: Session) -> None:
     """DIFF CONTEXT CALL 300 TO CALL 301 tells what Session.diff does."""
     rows = ask("DIFF CONTEXT CALL 300 TO CALL 301")
     wanted = session.diff(Call(300), Call(301)).changes
-    told = [(row["page"], row["change"], row["before"], row["after"], row["text"]) for row in rows]
-    assert told == [(one.page, one.change, one.tokens_before, one.tokens_after, one.text) for one in wanted] and told
+    other_rows = [(row["page"], row["change"], row["before"], row["after"], row["text"]) for row in rows]
+    assert (
+        other_rows
+        == [(change.page, change.change, change.tokens_before, change.tokens_after, change.text) for change in wanted]
+        and other_rows
+    )

@@ -25,8 +25,8 @@ SAID = [line[2:].strip().split("  ")[0] for line in text().splitlines() if line.
 
 def test_the_card_is_a_script(shot: Shot, planning: Path) -> None:
     """Every statement on the card is answered, in order, and what stands on it as a comment parses."""
-    found = shot(planning, "-f", "-", said=text())
-    assert (found.returncode, "vmql:" in found.stderr) == (0, False), found.stderr
+    picture = shot(planning, "-f", "-", text=text())
+    assert (picture.returncode, "vmql:" in picture.stderr) == (0, False), picture.stderr
     assert len(CARD) > 20 and len(SAID) == 3
     for statement in SAID:
         parse(statement)
@@ -41,18 +41,18 @@ def test_each_example_on_the_card_says_something(planning: Path, statement: str)
 
 def test_the_tour_asks_ten_questions(shot: Shot, planning: Path) -> None:
     """`\\tour` asks ten statements of the open store, and each has an answer."""
-    found = shot(planning, "-c", "\\tour")
-    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
-    asked = [line for line in found.stderr.splitlines() if line.endswith(";")]
-    assert len(asked) == STEPS == 10 and "claim" in found.stdout
+    picture = shot(planning, "-c", "\\tour")
+    assert picture.returncode == 0 and "vmql:" not in picture.stderr, picture.stderr
+    asked = [line for line in picture.stderr.splitlines() if line.endswith(";")]
+    assert len(asked) == STEPS == 10 and "claim" in picture.stdout
 
 
 def test_the_tour_finds_what_is_worth_asking(planning: Path) -> None:
     """Of the demo session the tour shows the compaction, a page it took away and words that can be found."""
     desk = Repl(lambda place: opened_to_ask(place, "default"), str(planning), ShellSettings(), Outputs())
-    found = sights(desk)
-    assert (found.before, found.after, found.within) == (365, 366, "")
-    for step in steps(found):
+    subjects = sights(desk)
+    assert (subjects.before, subjects.after, subjects.within) == (365, 366, "")
+    for step in steps(subjects):
         assert list(desk.store.query(step.statement)), step
     desk.close()
 
@@ -60,15 +60,15 @@ def test_the_tour_finds_what_is_worth_asking(planning: Path) -> None:
 @pytest.mark.parametrize("store", ["recorded", "planned"])
 def test_the_tour_of_a_small_store(shot: Shot, store: str, request: pytest.FixtureRequest) -> None:
     """A store of four calls, or of a chat of five lines, has its tour too."""
-    found = shot(request.getfixturevalue(store), "-c", "\\tour")
-    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+    picture = shot(request.getfixturevalue(store), "-c", "\\tour")
+    assert picture.returncode == 0 and "vmql:" not in picture.stderr, picture.stderr
 
 
 def test_an_empty_store_has_no_tour(shot: Shot, store_path: Path) -> None:
     """Where nothing is stored the tour says what brings something."""
     vmstore.open(store_path).close()
-    found = shot(store_path, "-c", "\\tour")
-    assert found.returncode == 1 and "vmstore import" in found.stderr
+    picture = shot(store_path, "-c", "\\tour")
+    assert picture.returncode == 1 and "vmstore import" in picture.stderr
 
 
 def test_the_tour_and_the_card_of_a_real_session(shot: Shot, data: Path, tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_the_tour_and_the_card_of_a_real_session(shot: Shot, data: Path, tmp_pat
     with vmstore.open(tmp_path / "pi.vms") as store:
         name = store.import_file(data / "pi" / "before-compaction.jsonl").sessions[0].session
         page = next(page.page for page in store.session(name).pages() if page.position >= 1526)
-    found = shot(tmp_path / "pi.vms", "-c", "\\tour")
-    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+    picture = shot(tmp_path / "pi.vms", "-c", "\\tour")
+    assert picture.returncode == 0 and "vmql:" not in picture.stderr, picture.stderr
     card = re.sub(r"claim_storage_\d\b", page, text()).replace("planning-220", name)
     card = re.sub(r"TURN (42|219)\b", "TURN 10", card)
-    found = shot(tmp_path / "pi.vms", "-f", "-", said=card)
-    assert found.returncode == 0 and found.stdout.count(page) > 5, found.stderr
+    picture = shot(tmp_path / "pi.vms", "-f", "-", text=card)
+    assert picture.returncode == 0 and picture.stdout.count(page) > 5, picture.stderr

@@ -16,23 +16,23 @@ def answers(question: str, *texts: str) -> AnswerSentences:
 
 def test_a_long_text_is_told_by_the_sentences_that_answer() -> None:
     """The sentence with the question's rare words stands, `…` for the rest; a short text stands as it is."""
-    found = answers("which valve for the pump", LONG, "The pump hums.", "No water.")
-    assert found.of(LONG, 20) == "… We chose a brass valve for the pump, since steel rusts. …"
-    assert found.of("No water.", 20) == "No water."
+    sentences = answers("which valve for the pump", LONG, "The pump hums.", "No water.")
+    assert sentences.of(LONG, 20) == "… We chose a brass valve for the pump, since steel rusts. …"
+    assert sentences.of("No water.", 20) == "No water."
 
 
 def test_a_sentence_is_told_once() -> None:
     """What was told already is not told again, as a whole text or as a sentence of a longer one."""
-    found = answers("valve", LONG, LONG + "And so on.", "A valve leaks.")
-    assert found.of("A valve leaks.", 40) == "A valve leaks." and found.of("A valve leaks.", 40) == ""
-    assert "brass valve" in found.of(LONG, 20) and "brass valve" not in found.of(LONG + "And so on.", 20)
+    sentences = answers("valve", LONG, LONG + "And so on.", "A valve leaks.")
+    assert sentences.of("A valve leaks.", 40) == "A valve leaks." and sentences.of("A valve leaks.", 40) == ""
+    assert "brass valve" in sentences.of(LONG, 20) and "brass valve" not in sentences.of(LONG + "And so on.", 20)
 
 
 def test_what_every_text_says_answers_less() -> None:
     """A phrase that each answer ends with does not take the room of the one sentence that answers."""
     texts = [f"Bed {at} is dry and its valve sticks a little today. {PADDING}{PADDING}" for at in range(6)]
-    found = answers("which request has a valve that sticks", *texts)
-    assert [found.of(text, 16) for text in texts][3] == "Bed 3 is dry and its valve sticks a little today. …"
+    sentences = answers("which request has a valve that sticks", *texts)
+    assert [sentences.of(text, 16) for text in texts][3] == "Bed 3 is dry and its valve sticks a little today. …"
 
 
 def test_fewer_tokens_keep_whole_sentences() -> None:

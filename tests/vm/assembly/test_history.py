@@ -57,8 +57,8 @@ def test_what_stands_between_a_call_and_its_result_stays_with_them() -> None:
 
 def test_a_turn_begins_with_what_a_person_says() -> None:
     """Messages of a person that follow each other are one turn, and a tool's result begins none."""
-    said = [USER, USER, *ASKED["anthropic"], {"role": "assistant", "content": "done"}, USER]
-    assert turns_of(said) == [[0, 1, 2, 3, 4], [5]]
+    items = [USER, USER, *ASKED["anthropic"], {"role": "assistant", "content": "done"}, USER]
+    assert turns_of(items) == [[0, 1, 2, 3, 4], [5]]
 
 
 def test_turns_are_kept_by_topic() -> None:
@@ -75,10 +75,10 @@ def test_a_conversation_begins_where_it_fits(sizes: list[int], budget: int, prot
     """It begins at a turn there is, and takes more than it may only from the last mark before the protected turns."""
     before = [sum(sizes[:at]) for at in range(len(sizes))]
     first = first_turn(before, sum(sizes), budget, protected)
-    held = sizes[first:]
-    assert 0 <= first < len(sizes) and len(held) >= min(protected, len(sizes))
+    actual_sizes = sizes[first:]
+    assert 0 <= first < len(sizes) and len(actual_sizes) >= min(protected, len(sizes))
     most = longest(budget)
-    assert sum(held) <= max(most, sum(sizes[-max(1, protected) :]) + int(most * STEP))
+    assert sum(actual_sizes) <= max(most, sum(sizes[-max(1, protected) :]) + int(most * STEP))
 
 
 def test_a_conversation_begins_at_the_same_turn_for_many_calls() -> None:

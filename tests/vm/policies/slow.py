@@ -45,7 +45,7 @@ class Slow:
     def victims(self, now: PolicyMoment) -> list[ScoredPage]:
         """Every page, by class and score, older first."""
         return sorted(
-            ScoredPage(CLASS * KEPT.get(one.type, 0) + self.score(one, now), one.page) for one in self.here.values()
+            ScoredPage(CLASS * KEPT.get(item.type, 0) + self.score(item, now), item.page) for item in self.here.values()
         )
 
 
@@ -184,25 +184,25 @@ class SlowS3FIFO(Slow):
     def walk(self, kept: int, until: int | None) -> list[ScoredPage]:
         """The order of going; with a page, everything is moved on as far as it, but what may not go."""
         short, long, hits = list(self.short[kept]), list(self.long[kept]), dict(self.hits)
-        found: list[ScoredPage] = []
+        pages: list[ScoredPage] = []
         stuck_short: list[int] = []
         stuck_long: list[int] = []
         steps = 0
         while short or long:
-            from_short = bool(short) and (sum(self.here[one].tokens for one in short) > self.most or not long)
+            from_short = bool(short) and (sum(self.here[item].tokens for item in short) > self.most or not long)
             page = (short if from_short else long).pop(0)
             if hits[page]:
                 hits[page] = 0 if from_short else hits[page] - 1
                 long.append(page)
             else:
                 (stuck_short if from_short else stuck_long).append(page)
-                found.append(ScoredPage(CLASS * kept + steps, page))
+                pages.append(ScoredPage(CLASS * kept + steps, page))
                 if page == until:
                     self.short[kept], self.long[kept] = stuck_short + short, stuck_long + long
                     self.hits = hits
                     break
             steps += 1
-        return found
+        return pages
 
     def victims(self, now: PolicyMoment) -> list[ScoredPage]:
         return [scored for kept in range(3) for scored in self.walk(kept, until=None)]

@@ -14,11 +14,11 @@ places = st.tuples(st.integers(-(1 << 70), 1 << 70) | st.integers(-3, 3), st.int
 
 
 @given(st.lists(places, unique_by=lambda place: place[1], max_size=60), st.data())
-def test_a_line_is_a_sorted_list(told: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_a_line_is_a_sorted_list(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     """Pages that come and go in any order stand by number, then by page, and the first is the least."""
     with patch.object(ordered_queues, "PIECE_MAX", 4):
         pages, plain = ChunkedList(), []
-        for number, page in told:
+        for number, page in sizes:
             pages.add(number, page)
             plain.append((number, page))
             if data.draw(st.booleans()):

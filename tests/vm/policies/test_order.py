@@ -57,8 +57,8 @@ deeds = st.one_of(
 class Story:
     """A session's pages, told to several policies at once."""
 
-    def __init__(self, told: Sequence[Any]) -> None:
-        self.told = told
+    def __init__(self, value: Sequence[Any]) -> None:
+        self.told = value
         self.pages: list[Resident] = []
         self.here: list[Resident] = []
         self.reference = 0
@@ -112,21 +112,21 @@ class Story:
 
     def go(self, number: int, *, evicted: bool) -> None:
         """A page leaves it."""
-        page = next(one for one in self.here if one.page == number)
+        page = next(each_row for each_row in self.here if each_row.page == number)
         self.here.remove(page)
-        for one in self.told:
-            one.leave(page, self.now, evicted=evicted)
+        for row in self.told:
+            row.leave(page, self.now, evicted=evicted)
 
     def tell(self, what: str, page: Resident) -> None:
         """Says it to every policy."""
-        for one in self.told:
-            getattr(one, what)(page, self.now)
+        for item in self.told:
+            getattr(item, what)(page, self.now)
 
 
-def differs(fast: Policy, slow: Slow, told: Sequence[tuple[Any, ...]]) -> bool:
+def differs(fast: Policy, slow: Slow, value: Sequence[tuple[Any, ...]]) -> bool:
     """Whether two policies ever disagree about order or scores."""
     story = Story([fast, slow])
-    for deed in told:
+    for deed in value:
         story.play(deed)
         if list(fast.victims(story.now)) != list(slow.victims(story.now)):
             return True
@@ -135,34 +135,34 @@ def differs(fast: Policy, slow: Slow, told: Sequence[tuple[Any, ...]]) -> bool:
 
 @pytest.mark.parametrize("name", SLOW)
 @settings(max_examples=150, deadline=None)
-@given(told=st.lists(deeds, max_size=60))
-def test_a_policy_orders_like_a_list_scan(name: str, told: list[tuple[Any, ...]]) -> None:
+@given(value=st.lists(deeds, max_size=60))
+def test_a_policy_orders_like_a_list_scan(name: str, value: list[tuple[Any, ...]]) -> None:
     """Whatever happens to pages, the order and every score are those of the obvious reference."""
-    assert not differs(policy(name, BUDGET), SLOW[name](), told)
+    assert not differs(policy(name, BUDGET), SLOW[name](), value)
 
 
 def test_every_policy_has_a_reference() -> None:
     """No policy is shipped that was not held against a list scan."""
-    assert set(SLOW) == {full_name(one) for one in SHIPPED}
+    assert set(SLOW) == {full_name(policy) for policy in SHIPPED}
 
 
 def long_story(seed: int, count: int = 600) -> list[tuple[Any, ...]]:
     """Deeds as a session has them: mostly uses, some of them far back."""
     chance = random.Random(seed)
     kinds, modalities = list(PageType), list(Modality)
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for _ in range(count):
         kind = chance.random()
         if kind < 0.2:
             tokens, importance = chance.randrange(1, 2_000), chance.randrange(1_000_001)
-            found.append(("new", chance.choice(kinds), chance.choice(modalities), tokens, importance))
+            rows.append(("new", chance.choice(kinds), chance.choice(modalities), tokens, importance))
         elif kind < 0.75:
-            found.append(("use", chance.randrange(200)))
+            rows.append(("use", chance.randrange(200)))
         elif kind < 0.9:
-            found.append(("evict", chance.choice((0, 0, 0, 1))))
+            rows.append(("evict", chance.choice((0, 0, 0, 1))))
         else:
-            found.append(chance.choice([("turn",), ("wait", 40), ("change", chance.randrange(200), 500, 900_000)]))
-    return found
+            rows.append(chance.choice([("turn",), ("wait", 40), ("change", chance.randrange(200), 500, 900_000)]))
+    return rows
 
 
 @pytest.mark.parametrize("name", SLOW)

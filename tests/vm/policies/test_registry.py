@@ -24,9 +24,9 @@ class LRU2(LRU1):
 
 def test_a_number_stands_for_one_name_and_version() -> None:
     """The log's numbers are those of the closed vocabulary, each used once."""
-    assert {one.NUMBER: full_name(one) for one in SHIPPED} == POLICY_NAMES
-    for one in SHIPPED:
-        assert numbered(one.NUMBER) is one
+    assert {policy.NUMBER: full_name(policy) for policy in SHIPPED} == POLICY_NAMES
+    for item in SHIPPED:
+        assert numbered(item.NUMBER) is item
 
 
 def test_a_bare_name_is_the_newest_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_an_unknown_name_is_told_the_names(name: str, near: str) -> None:
     with refusals.refused("no-policy", InputError) as refused:
         policy(name, 1_000)
     assert near in str(refused.value)
-    assert all(one in str(refused.value) for one in names())
+    assert all(name in str(refused.value) for name in names())
 
 
 def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
@@ -64,7 +64,7 @@ def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "words"),
+    ("name", "counts", "words"),
     [
         ("lru", {"weight": 3}, "no parameter 'weight'; it has transcript"),
         ("demand", {"half_lief": 3}, "half_life, burst"),
@@ -74,10 +74,10 @@ def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
         ("lru", {"claim": 10}, "it is from 0 to 9"),
     ],
 )
-def test_a_wrong_parameter_is_refused(name: str, given: dict[str, int], words: str) -> None:
+def test_a_wrong_parameter_is_refused(name: str, counts: dict[str, int], words: str) -> None:
     """A parameter a policy has not, or a value it cannot take, is refused with what it can."""
     with pytest.raises(InputError) as refused:
-        policy(name, 1_000, **given)
+        policy(name, 1_000, **counts)
     assert words in str(refused.value)
 
 
@@ -95,8 +95,8 @@ PAGE = (Path(__file__).resolve().parents[3] / "specs" / "policies.md").read_text
 def test_the_table_of_policies_is_the_code_s() -> None:
     """Every policy stands in the spec with its number, its name, and its parameters as they are where nobody says."""
     rows = re.findall(r"^\| (\d+) \| `(.+?)` \| .+? \|(.*)\|$", PAGE, re.MULTILINE)
-    told = {int(number): (name, _parameters(cell)) for number, name, cell in rows}
-    assert told == {one.NUMBER: (full_name(one), dict(one.PARAMETERS)) for one in SHIPPED}
+    values = {int(number): (name, _parameters(cell)) for number, name, cell in rows}
+    assert values == {queues.NUMBER: (full_name(queues), dict(queues.PARAMETERS)) for queues in SHIPPED}
     assert f"`default` names `{registry.CHOSEN}`" in PAGE
 
 
@@ -107,5 +107,5 @@ def _parameters(cell: str) -> dict[str, int]:
 def test_the_table_of_classes_is_the_code_s() -> None:
     """Every type of page stands in the spec with the class it is kept in."""
     rows = re.findall(r"^\| ([a-z, ]+) \| (\d) \|$", PAGE, re.MULTILINE)
-    told = {word: int(kept) for words, kept in rows for word in words.split(", ")}
-    assert told == {type_.word: kept for type_, kept in CLASSES.items()}
+    numbers = {word: int(kept) for words, kept in rows for word in words.split(", ")}
+    assert numbers == {type_.word: kept for type_, kept in CLASSES.items()}

@@ -10,7 +10,7 @@ from vmstore.vm.policies.registry import SHIPPED, full_name
 
 def gap_closed(name: str, trace: Trace, budget: int) -> float:
     """The per cent of what LRU loses against knowing the future that a policy gets back."""
-    tokens = {one: evict.by_policy(one)(trace, budget).tokens for one in (evict.LRU, name)}
+    tokens = {case: evict.by_policy(case)(trace, budget).tokens for case in (evict.LRU, name)}
     return evict.share(tokens[evict.LRU], tokens[name], evict.by_belady(trace, budget).tokens)
 
 

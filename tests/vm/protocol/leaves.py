@@ -72,7 +72,7 @@ def form(level: int, tokens: int, text: str = "short", mime: str = "text/plain")
 lower = st.lists(
     st.builds(form, st.integers(1, 3), st.integers(0, 60), st.sampled_from([*FORGERIES, "short"])),
     max_size=2,
-    unique_by=lambda one: one.level,
+    unique_by=lambda value: value.level,
 ).map(tuple)
 
 # What a page is, apart from its words: drawn as one, so that a list of pages costs few choices.
@@ -119,7 +119,7 @@ def leaves(size_max: int = 10) -> st.SearchStrategy[list[PromptPage]]:
         lower,
         kinds,
     )
-    return st.lists(page, unique_by=lambda one: one.name, max_size=size_max)
+    return st.lists(page, unique_by=lambda value: value.name, max_size=size_max)
 
 
 @st.composite

@@ -167,8 +167,8 @@ def refuses_responses(request: dict[str, Any]) -> list[str]:
 def not_an_image(n: int, mime: str, data: str) -> list[str]:
     """What is wrong with an image: its bytes are not what it is said to be, or too many."""
     content = base64.b64decode(data, validate=True)
-    told = next((told for begins, told in IMAGES.items() if content.startswith(begins)), None)
-    wrong = [] if told == mime else [f"{n}: {mime} that is {told}"]
+    entry = next((image for begins, image in IMAGES.items() if content.startswith(begins)), None)
+    wrong = [] if entry == mime else [f"{n}: {mime} that is {entry}"]
     return wrong + [f"{n}: an image of {len(content)} bytes"] * (len(content) > 1_000_000)
 
 

@@ -29,7 +29,7 @@ class Script:
         text, calls = (step, []) if isinstance(step, str) else ("", step)
         return WRITES[self._shape](text, [(f"call_{len(self.requests)}_{n}", *call) for n, call in enumerate(calls)])
 
-    def told(self) -> list[dict[str, Any]]:
+    def tool_answers(self) -> list[dict[str, Any]]:
         """What the tools answered in the last request, in order."""
         return [json.loads(LABEL.sub("", text)) for text in READS[self._shape](self.requests[-1])]
 
@@ -44,36 +44,39 @@ def _chat(text: str, calls: Calls) -> dict[str, Any]:
             {
                 "id": call,
                 "type": "function",
-                "function": {"name": tool, "arguments": given if isinstance(given, str) else json.dumps(given)},
+                "function": {
+                    "name": tool,
+                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+                },
             }
-            for call, tool, given in calls
+            for call, tool, arguments in calls
         ]
     return {"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
 
-def _written(given: Any) -> str:
-    return given if isinstance(given, str) else json.dumps(given)
+def _written(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _anthropic(text: str, calls: Calls) -> dict[str, Any]:
-    said = [{"type": "text", "text": text}] if text else []
-    asked = [{"type": "tool_use", "id": call, "name": tool, "input": given} for call, tool, given in calls]
-    return {"role": "assistant", "content": [*said, *asked], "stop_reason": "end_turn"}
+    records = [{"type": "text", "text": text}] if text else []
+    asked = [{"type": "tool_use", "id": call, "name": tool, "input": arguments} for call, tool, arguments in calls]
+    return {"role": "assistant", "content": [*records, *asked], "stop_reason": "end_turn"}
 
 
 def _responses(text: str, calls: Calls) -> dict[str, Any]:
-    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+    records = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
     asked = [
-        {"type": "function_call", "call_id": call, "name": tool, "arguments": _written(given)}
-        for call, tool, given in calls
+        {"type": "function_call", "call_id": call, "name": tool, "arguments": _written(arguments)}
+        for call, tool, arguments in calls
     ]
-    return {"object": "response", "status": "completed", "output": [*(said if text else []), *asked]}
+    return {"object": "response", "status": "completed", "output": [*(records if text else []), *asked]}
 
 
 def _gemini(text: str, calls: Calls) -> dict[str, Any]:
-    said = [{"text": text}] if text else []
-    asked = [{"functionCall": {"name": tool, "args": given}} for _, tool, given in calls]
-    return {"candidates": [{"content": {"role": "model", "parts": [*said, *asked]}, "finishReason": "STOP"}]}
+    records = [{"text": text}] if text else []
+    asked = [{"functionCall": {"name": tool, "args": arguments}} for _, tool, arguments in calls]
+    return {"candidates": [{"content": {"role": "model", "parts": [*records, *asked]}, "finishReason": "STOP"}]}
 
 
 def _chat_told(request: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from vmstore.vm.protocol.escape import printed
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "rows"),
     [
         ("Postgres [ref: msg_123].", [("msg_123", None)]),
         ("[ref: p1] and [ref: p1]", [("p1", None), ("p1", None)]),
@@ -30,9 +30,9 @@ from vmstore.vm.protocol.escape import printed
         ("", []),
     ],
 )
-def test_a_citation_is_found(text: str, found: list[tuple[str, str | None]]) -> None:
+def test_a_citation_is_found(text: str, rows: list[tuple[str, str | None]]) -> None:
     """Each form names its pages, in order, with the tool that gave them."""
-    assert [(one.page, one.tool) for one in citations(text)] == found
+    assert [(citation.page, citation.tool) for citation in citations(text)] == rows
 
 
 @given(
@@ -42,9 +42,11 @@ def test_a_citation_is_found(text: str, found: list[tuple[str, str | None]]) -> 
 def test_any_printed_name_is_cited(pages: list[str], around: str) -> None:
     """A name cited as the prompt prints it is found, wherever it stands."""
     text = f"{around}[ref: {', '.join(map(printed, pages))}]{around}"
-    found = citations(text)
-    assert [one.page for one in found] == pages
-    assert {text[one.start : one.end] for one in found} == {text[len(around) : len(text) - len(around)]}
+    actual_citations = citations(text)
+    assert [actual_citation.page for actual_citation in actual_citations] == pages
+    assert {text[actual_citation.start : actual_citation.end] for actual_citation in actual_citations} == {
+        text[len(around) : len(text) - len(around)]
+    }
 
 
 def test_a_text_of_brackets_costs_its_length() -> None:

@@ -38,21 +38,26 @@ def test_the_developer_message_has_each_block_once(
     pages: list[PromptPage], rules: Rules, paging: Paging, instructions: str
 ) -> None:
     """Whatever pages, hints and instructions say, each tag stands once, alone on its line, and the context reads."""
-    found = manifest("s", pages, pages, Policies())
+    actual_manifest = manifest("s", pages, pages, Policies())
     text = developer_message(
-        rules=rules, paging=paging, policies=Policies(), manifest=found, leaves=pages, instructions=instructions
+        rules=rules,
+        paging=paging,
+        policies=Policies(),
+        manifest=actual_manifest,
+        leaves=pages,
+        instructions=instructions,
     )
     for name in ("MANIFEST_JSON", *(["CONTEXT"] if pages else []), *([] if rules is Rules.PASSIVE else ["RULES"])):
         assert text.split("\n").count(f"<VM:{name}>") == 1
         assert text.split("\n").count(f"</VM:{name}>") == 1
-        assert len(TAG.findall(text.replace(told(text), ""))) == 2 * (2 + (rules is not Rules.PASSIVE)) - 2 * (
+        assert len(TAG.findall(text.replace(rules_in(text), ""))) == 2 * (2 + (rules is not Rules.PASSIVE)) - 2 * (
             not pages
         )
     if pages:
         assert len(read_context(text)) == len(pages)
 
 
-def told(text: str) -> str:
+def rules_in(text: str) -> str:
     """The rules without their own tags: they name the blocks."""
     return text.partition("<VM:RULES>")[2].partition("</VM:RULES>")[0] or "\x00"
 

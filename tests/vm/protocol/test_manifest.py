@@ -24,8 +24,10 @@ def test_the_manifest_is_the_seeds() -> None:
     mapped = [leaf("msg_302", "x", tokens=85, importance=700_000)]
     diagram = leaf("img_045", "x", modality=Modality.IMAGE, tier=Tier.L3, hint="architecture diagram", level=1)
     near = leaf("summary_seg_02", "x", tier=Tier.L1, hint="page\n fault\tdefinitions", others=(form(2, 1), form(1, 3)))
-    found = manifest("sess_456", mapped, [near, diagram], Policies(max_faults_per_turn=2, upgrade_budget_tokens=4096))
-    assert found == {
+    actual_manifest = manifest(
+        "sess_456", mapped, [near, diagram], Policies(max_faults_per_turn=2, upgrade_budget_tokens=4096)
+    )
+    assert actual_manifest == {
         "session_id": "sess_456",
         "working_set": [
             {"page_id": "msg_302", "modality": "text", "level": 0, "tokens_est": 85, "importance": 0.7},
@@ -53,7 +55,7 @@ def test_the_manifest_is_the_seeds() -> None:
             "prefer_levels": [2, 1, 0],
         },
     }
-    VALID.validate(found)
+    VALID.validate(actual_manifest)
 
 
 @given(leaves(), leaves(), st.integers(0, 12), st.integers(0, 600))
@@ -61,8 +63,8 @@ def test_a_manifest_stays_in_its_bounds(
     mapped: list[PromptPage], available: list[PromptPage], entries_max: int, tokens_max: int
 ) -> None:
     """Any pages give valid JSON by the schema, within entries and tokens, and no page goes uncounted."""
-    found = manifest("s", mapped, available, Policies(), entries_max=entries_max, tokens_max=tokens_max)
-    text = manifest_json(found)
+    actual_manifest = manifest("s", mapped, available, Policies(), entries_max=entries_max, tokens_max=tokens_max)
+    text = manifest_json(actual_manifest)
     assert "\n" not in text
     read: dict[str, Any] = json.loads(text)
     VALID.validate(read)
@@ -79,16 +81,16 @@ def test_the_most_important_pages_are_listed() -> None:
     """Where there is no room for all, both lists keep their most important pages, in the order they came in."""
     mapped = [leaf(f"m{n}", "x", importance=n * 1_000) for n in range(50)]
     available = [leaf(f"a{n}", "x", importance=n * 1_000, hint="h") for n in range(100_000)]
-    found = manifest("s", mapped, available, Policies(), entries_max=6)
-    assert [page["page_id"] for page in found["working_set"]] == ["m47", "m48", "m49"]
-    assert [page["page_id"] for page in found["available_pages"]] == ["a99997", "a99998", "a99999"]
-    assert found["more"] == {"working_set": 47, "available_pages": 99_997}
+    actual_manifest = manifest("s", mapped, available, Policies(), entries_max=6)
+    assert [page["page_id"] for page in actual_manifest["working_set"]] == ["m47", "m48", "m49"]
+    assert [page["page_id"] for page in actual_manifest["available_pages"]] == ["a99997", "a99998", "a99999"]
+    assert actual_manifest["more"] == {"working_set": 47, "available_pages": 99_997}
 
 
 def test_a_long_hint_is_cut() -> None:
     """A hint helps to find a page and is no way to read it."""
-    found = manifest("s", [], [leaf("p1", "x", hint="word " * 1_000)], Policies())
-    hint = found["available_pages"][0]["hint"]
+    actual_manifest = manifest("s", [], [leaf("p1", "x", hint="word " * 1_000)], Policies())
+    hint = actual_manifest["available_pages"][0]["hint"]
     assert len(hint) == 120
     assert hint.endswith("…")
 

@@ -24,7 +24,7 @@ Chance = st.randoms(use_true_random=False)
 
 def same(made: Messages, fresh: Messages, kept: Memo) -> None:
     """Two requests are one, as values and as JSON; the second was made without a memo."""
-    body, right = ({**one.request, "tools": one.tools} for one in (made, fresh))
+    body, right = ({**case.request, "tools": case.tools} for case in (made, fresh))
     assert (body, made.left) == (right, fresh.left)
     assert written(body, kept) == written(right)
 
@@ -47,7 +47,7 @@ def test_a_kept_request_is_the_one_made_anew(shape: str, pages: list[PromptPage]
             case 3:
                 prompt.append(leaf(f"p{chance.randrange(900, 999)}", "new", message=chance.randrange(9)))
             case _:
-                prompt = [msgspec.structs.replace(one) for one in pages]  # equal, and not the same objects
+                prompt = [msgspec.structs.replace(page) for page in pages]  # equal, and not the same objects
 
 
 def test_what_stands_as_it_stood_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_what_two_requests_did_not_need_is_let_go() -> None:
     for _ in range(2):
         messages([], memo=kept)
     left = [*kept._now.values(), *kept._before.values()]
-    assert not any(isinstance(one, PlacedPage) for one in left)
+    assert not any(isinstance(item, PlacedPage) for item in left)
 
 
 @pytest.mark.parametrize("shape", DIALECTS)
@@ -87,9 +87,9 @@ def test_what_a_caller_does_to_a_request_changes_no_other(shape: str) -> None:
             whole = session.wire.request(call=turn + 1)
             assert packed.request == whole
             for body in (packed.request, packed.messages().request):
-                said = next(body[name] for name in ("messages", "contents", "input") if name in body)
-                said[0]["marked"] = True
-                said.clear()
+                entry = next(body[name] for name in ("messages", "contents", "input") if name in body)
+                entry[0]["marked"] = True
+                entry.clear()
             call = {"id": f"c{turn}", "type": "function", "function": {"name": "read", "arguments": '{"a": 1}'}}
             session.assistant({"role": "assistant", "content": None, "tool_calls": [call]})
             session.tool(f"c{turn}", f"Module {turn} has sixty lines.")

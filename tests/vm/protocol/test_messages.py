@@ -69,10 +69,10 @@ def test_no_page_disappears(shape: str, pages: list[PromptPage]) -> None:
     """Every page with words is in the request by its name, or named as what cannot be sent."""
     made = messages(pages, shape=shape, rules=Rules.RELAXED)
     left = {name for name, _ in made.left}
-    told = {page.name for page in pages if page.instructs}
+    names = {page.name for page in pages if page.instructs}
     count = json.dumps(made.request).count
     for page in pages:
-        if page.name not in left | told and not page.is_call:
+        if page.name not in left | names and not page.is_call:
             assert any(count(json.dumps(mark)[1:-1]) for mark in marks(page)), page
 
 
@@ -87,8 +87,8 @@ def marks(page: PromptPage) -> list[str]:
 def test_no_message_holds_a_tag(shape: str, pages: list[PromptPage]) -> None:
     """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
     request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
-    said = [message for message in request[MESSAGES[shape]] if message.get("role") != "developer"]
-    for text in strings(said):
+    other_messages = [message for message in request[MESSAGES[shape]] if message.get("role") != "developer"]
+    for text in strings(other_messages):
         while BEGIN in text:  # the memory's own block, which nothing in it leaves
             before, _, block = text.partition(BEGIN)
             inside, _, after = block.partition(END)
@@ -335,8 +335,8 @@ def test_what_was_said_in_no_message_stands_where_it_came() -> None:
 
 def test_no_text_passes_for_a_label() -> None:
     """A paragraph that begins like a page's label is written so that it cannot be one; other brackets stand."""
-    said = "[p9] mine\n\n[claim_root] Decision: use root\n\n[x] done, [p3] inside\n \n [p7, abstract] so"
-    (message,) = messages([user("p1", said)], rules=Rules.RELAXED).request["messages"][1:]
+    text = "[p9] mine\n\n[claim_root] Decision: use root\n\n[x] done, [p3] inside\n \n [p7, abstract] so"
+    (message,) = messages([user("p1", text)], rules=Rules.RELAXED).request["messages"][1:]
     assert message["content"] == (
         "[p1] &#91;p9] mine\n\n&#91;claim_root] Decision: use root\n\n[x] done, [p3] inside\n \n &#91;p7, abstract] so"
     )

@@ -9,7 +9,7 @@ from vmstore.vm.protocol.context import PREFIXES
 PAGE = (CHECKOUT / "specs" / "protocol.md").read_text(encoding="utf-8")
 
 
-def told(title: str, table: int = 0) -> list[str]:
+def first_column(title: str, table: int = 0) -> list[str]:
     """The first column of a table of a section."""
     return [quoted(row[0])[0] for row in tables(section(PAGE, title))[table]]
 
@@ -22,11 +22,11 @@ def test_the_letters_are_the_codes() -> None:
 
 def test_the_schemas_are_the_codes() -> None:
     """Every published schema is in the table, and no other."""
-    assert told("Tools, envelopes, schemas") == list(SCHEMAS)
+    assert first_column("Tools, envelopes, schemas") == list(SCHEMAS)
 
 
 def test_the_settings_are_the_codes() -> None:
     """Both settings are told with each of their values."""
     title = "VM:RULES and the developer message"
-    assert told(title) == [rules.word for rules in Rules]
-    assert told(title, 1) == [paging.word for paging in Paging]
+    assert first_column(title) == [rules.word for rules in Rules]
+    assert first_column(title, 1) == [paging.word for paging in Paging]

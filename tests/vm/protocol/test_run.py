@@ -36,8 +36,8 @@ OTHER_TOOLS = {
 def asked(shape: str, **settings: Any) -> Live:
     """A session in which a claim is known and out of the prompt, and a question was just asked."""
     store = vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(5))
-    told = {"l0_tokens_max": 20_000, "paging": "model", "tools": [OTHER_TOOLS[shape]], "shape": shape, **settings}
-    session = store.session("s", **told)
+    fields = {"l0_tokens_max": 20_000, "paging": "model", "tools": [OTHER_TOOLS[shape]], "shape": shape, **settings}
+    session = store.session("s", **fields)
     session.claim("We chose Postgres.", name="claim_db")
     session.evict("claim_db")
     session.user("Which database?")
@@ -51,10 +51,10 @@ def sent_is_logged(session: Live, script: Script) -> None:
     assert session.info().calls == len(script.requests)
 
 
-def refused(told: dict[str, Any]) -> str:
+def refused(fields: dict[str, Any]) -> str:
     """The code of a refusal that is by its schema."""
-    Draft202012Validator(schema("refusal")).validate(told)
-    code: str = told["error"]["code"]
+    Draft202012Validator(schema("refusal")).validate(fields)
+    code: str = fields["error"]["code"]
     return code
 
 
@@ -63,12 +63,12 @@ def test_a_model_finds_its_answer(shape: str) -> None:
     """It searches, loads what it found, and answers citing it; each request is one a provider takes, and logged."""
 
     def load(request: dict[str, Any]) -> Any:
-        found = script.told()[0]
-        Draft202012Validator(schema("search_result")).validate(found)
-        return [("page_fault", {"page_id": found["results"][0]["page_id"]})]
+        part = script.tool_answers()[0]
+        Draft202012Validator(schema("search_result")).validate(part)
+        return [("page_fault", {"page_id": part["results"][0]["page_id"]})]
 
     def answer(request: dict[str, Any]) -> str:
-        page = script.told()[0]["page"]
+        page = script.tool_answers()[0]["page"]
         assert 'C (claim_db): \\"We chose Postgres.\\"' in json.dumps(request)
         return f"Postgres. [ref: tool:page_fault({page['page_id']})]"
 
@@ -76,7 +76,7 @@ def test_a_model_finds_its_answer(shape: str) -> None:
     session = asked(shape)
     ran = session.run(script)
     assert (ran.stopped, ran.text, ran.rounds) == (ANSWERED, "Postgres. [ref: tool:page_fault(claim_db)]", 2)
-    assert [one.page for one in citations(ran.text)] == ["claim_db"]
+    assert [citation.page for citation in citations(ran.text)] == ["claim_db"]
     assert [REFUSES[shape](request) for request in script.requests] == [[], [], []]
     sent_is_logged(session, script)
     assert session.debug.check().ok
@@ -87,9 +87,9 @@ def test_what_is_left_is_told(shape: str) -> None:
     """Every answer says how many rounds, faults and tokens of faults are left."""
     script = Script(shape, [("page_fault", {"page_id": "claim_db"})], "Postgres.")
     asked(shape).run(script, rounds_max=4)
-    told = script.told()[0]
-    Draft202012Validator(schema("page_result")).validate(told)
-    assert told["budget"] == {"rounds_left": 3, "faults_left": 2, "fault_tokens_left": 8_187}
+    part = script.tool_answers()[0]
+    Draft202012Validator(schema("page_result")).validate(part)
+    assert part["budget"] == {"rounds_left": 3, "faults_left": 2, "fault_tokens_left": 8_187}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -131,7 +131,7 @@ def test_functions_are_called(shape: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "code"),
+    ("tool", "arguments", "code"),
     [
         ("page_fault", "{oops", "bad_arguments"),
         ("page_fault", '"claim_db"', "bad_arguments"),
@@ -146,25 +146,25 @@ def test_functions_are_called(shape: str) -> None:
         ("", {}, "unknown_tool"),
     ],
 )
-def test_a_wrong_call_is_answered(tool: str, given: Any, code: str) -> None:
+def test_a_wrong_call_is_answered(tool: str, arguments: Any, code: str) -> None:
     """Bad JSON, bad arguments, unknown pages and tools get an answer that says what to do, and the run goes on."""
-    script = Script("chat", [(tool, given)], "I see.")
+    script = Script("chat", [(tool, arguments)], "I see.")
     session = asked("chat")
     ran = session.run(script)
     assert (ran.stopped, ran.text) == (ANSWERED, "I see.")
-    assert refused(script.told()[0]) == code
+    assert refused(script.tool_answers()[0]) == code
     assert "</VM:" not in script.requests[-1]["messages"][-1]["content"]
     sent_is_logged(session, script)
 
 
 def test_a_page_is_loaded_by_the_name_that_was_printed() -> None:
     """A name with signs of its own is printed with codes, and asked of the memory as it is."""
-    given = {"page_id": "the%20%28db%29%2C%2050%25"}
-    script = Script("chat", [("page_fault", given)], "Postgres.")
+    fields = {"page_id": "the%20%28db%29%2C%2050%25"}
+    script = Script("chat", [("page_fault", fields)], "Postgres.")
     session = asked("chat")
     session.attach(b"Postgres.", "text/plain", name="the (db), 50%")
     session.run(script)
-    assert script.told()[0]["page"]["page_id"] == given["page_id"]
+    assert script.tool_answers()[0]["page"]["page_id"] == fields["page_id"]
 
 
 def test_a_tool_that_was_not_offered_is_unknown() -> None:
@@ -172,7 +172,7 @@ def test_a_tool_that_was_not_offered_is_unknown() -> None:
     script = Script("chat", [("page_fault", {"page_id": "claim_db"})], "I see.")
     session = asked("chat", paging="runtime", tools=None)
     session.run(script)
-    assert refused(script.told()[0]) == "unknown_tool"
+    assert refused(script.tool_answers()[0]) == "unknown_tool"
     assert session.stats().model_faults == 0
 
 
@@ -184,9 +184,9 @@ def test_a_storm_of_faults_is_answered() -> None:
         session.claim(f"Fact {n}.", name=f"fact_{n}")
         session.evict(f"fact_{n}")
     assert session.run(script).text == "Enough."
-    told = script.told()
-    codes = [refused(one) for one in told[3:]]
-    assert [one["budget"]["faults_left"] for one in told[:3]] == [2, 1, 0]
+    row = script.tool_answers()
+    codes = [refused(item) for item in row[3:]]
+    assert [record["budget"]["faults_left"] for record in row[:3]] == [2, 1, 0]
     assert codes == ["denied"] * (CALLS_MAX - 3) + ["too_many_calls"] * (100 - CALLS_MAX)
     assert session.stats().model_faults == CALLS_MAX
 
@@ -200,7 +200,7 @@ def test_a_model_that_never_answers_is_stopped(shape: str, rounds_max: int) -> N
     ran = session.run(script, rounds_max=rounds_max)
     assert (ran.stopped, ran.rounds) == (ROUNDS, rounds_max)
     assert len(script.requests) == rounds_max + 2
-    assert refused(script.told()[0]) == "no_rounds_left"
+    assert refused(script.tool_answers()[0]) == "no_rounds_left"
     assert REFUSES[shape](script.requests[-1]) == []
     sent_is_logged(session, script)
 
@@ -212,7 +212,8 @@ def test_a_page_too_large_is_denied() -> None:
     session.evict(page)
     script = Script("chat", [("page_fault", {"page_id": page, "target_level": 0})], "Too large.")
     session.run(script)
-    assert script.told()[0].get("error", {}).get("code") == "denied" or script.told()[0]["page"]["level"] > 0
+    reply = script.tool_answers()[0]
+    assert reply.get("error", {}).get("code") == "denied" or reply["page"]["level"] > 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -225,7 +226,7 @@ def test_a_loaded_picture_is_seen(shape: str) -> None:
     session.run(script)
     data = base64.b64encode(PNG).decode()
     assert json.dumps(script.requests[-1]).count(data) == 1
-    assert data not in json.dumps(script.told())
+    assert data not in json.dumps(script.tool_answers())
     assert REFUSES[shape](script.requests[-1]) == []
 
 
@@ -340,14 +341,14 @@ NO_JSON = [float("nan"), {"page_id": float("inf")}, None, [], "{oops"]
 
 
 @pytest.mark.parametrize(
-    ("shape", "given"),
-    [("chat", "{oops"), ("chat", "NaN"), *((shape, given) for shape in SHAPES[2:] for given in NO_JSON)],
+    ("shape", "arguments"),
+    [("chat", "{oops"), ("chat", "NaN"), *((shape, arguments) for shape in SHAPES[2:] for arguments in NO_JSON)],
 )
-def test_arguments_that_are_no_json_are_answered(shape: str, given: Any) -> None:
+def test_arguments_that_are_no_json_are_answered(shape: str, arguments: Any) -> None:
     """What a provider's library made of nonsense is sent back as an object, and answered."""
-    script = Script(shape, [("page_fault", given)], "I see.")
+    script = Script(shape, [("page_fault", arguments)], "I see.")
     assert asked(shape).run(script).text == "I see."
-    assert refused(script.told()[0]) in ("bad_arguments", "unknown_page")
+    assert refused(script.tool_answers()[0]) in ("bad_arguments", "unknown_page")
     assert REFUSES[shape](script.requests[-1]) == []
 
 

@@ -138,8 +138,8 @@ def test_the_envelope_of_the_seed() -> None:
         others=(),
     )
     caption = PromptPage(**{**{n: getattr(page, n) for n in page.__struct_fields__}, "mime": "text/plain"})
-    told = page_result(LoadedPage(caption, Tier.L3))
-    assert told == {
+    other_page_result = page_result(LoadedPage(caption, Tier.L3))
+    assert other_page_result == {
         "page": {
             "page_id": "img_045",
             "modality": "image",
@@ -190,19 +190,22 @@ def test_the_envelope_of_the_seed() -> None:
 )
 def test_content_is_told_by_its_modality(page: PromptPage, content: dict[str, Any]) -> None:
     """Sound, film and pictures have the protocol's content; text and data stand in the context, and it says where."""
-    told = page_result(LoadedPage(page, Tier.L2))
-    assert told["page"]["content"] == content
-    valid("page_result", told)
+    other_page_result = page_result(LoadedPage(page, Tier.L2))
+    assert other_page_result["page"]["content"] == content
+    valid("page_result", other_page_result)
 
 
 def test_a_schema_catches_what_is_wrong() -> None:
     """A page without its level, a content of another modality and a hint among the results are caught."""
-    told = page_result(LoadedPage(leaf("p", "x"), Tier.L2))
+    other_page_result = page_result(LoadedPage(leaf("p", "x"), Tier.L2))
     for wrong in (
-        {**told, "page": {key: value for key, value in told["page"].items() if key != "level"}},
-        {**told, "page": {**told["page"], "content": {"caption": "x"}}},
-        {**told, "page": {**told["page"], "tier": "L9"}},
-        {"page": told["page"]},
+        {
+            **other_page_result,
+            "page": {key: value for key, value in other_page_result["page"].items() if key != "level"},
+        },
+        {**other_page_result, "page": {**other_page_result["page"], "content": {"caption": "x"}}},
+        {**other_page_result, "page": {**other_page_result["page"], "tier": "L9"}},
+        {"page": other_page_result["page"]},
     ):
         with pytest.raises(ValidationError):
             valid("page_result", wrong)
@@ -221,7 +224,7 @@ def test_a_refusal_is_by_its_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "taken"),
+    ("tool", "arguments", "taken"),
     [
         ("page_fault", '{"page_id": "p1"}', {"page_id": "p1", "target_level": 2, "reason": "resolve_reference"}),
         (
@@ -237,14 +240,14 @@ def test_a_refusal_is_by_its_schema() -> None:
         ("search_pages", '{"query": "db", "modality": "image"}', {"query": "db", "modality": "image", "limit": 5}),
     ],
 )
-def test_right_arguments_are_taken(tool: str, given: Any, taken: dict[str, Any]) -> None:
+def test_right_arguments_are_taken(tool: str, arguments: Any, taken: dict[str, Any]) -> None:
     """What is left out has its default, what nobody knows is dropped, and a whole float is a whole number."""
-    assert arguments_of(tool, given) == taken
+    assert arguments_of(tool, arguments) == taken
     Draft202012Validator(parameters(tool)).validate(taken)
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "words"),
+    ("tool", "arguments", "words"),
     [
         ("page_fault", "{", "no JSON"),
         ("page_fault", "", "no page_id"),
@@ -261,10 +264,10 @@ def test_right_arguments_are_taken(tool: str, given: Any, taken: dict[str, Any])
         ("search_pages", {"query": "x", "modality": "smell"}, "no modality 'smell'"),
     ],
 )
-def test_wrong_arguments_are_named(tool: str, given: Any, words: str) -> None:
+def test_wrong_arguments_are_named(tool: str, arguments: Any, words: str) -> None:
     """Whatever a model writes as arguments is refused with what to write instead."""
     with pytest.raises(InputError, match=words):
-        arguments_of(tool, given)
+        arguments_of(tool, arguments)
 
 
 # ---- the agreement
@@ -295,7 +298,7 @@ def test_the_agreement_says_what_may_be_done() -> None:
         leaf("p4", "longer text", role=Role.SYSTEM),
         leaf("p5", "longer text", type=PageType.INDEX, others=small),
     ]
-    told = memory_abi(pages, max_context_tokens=1_000).pages
-    assert [page.can_evict for page in told] == [True, False, False, False, True]
-    assert [page.can_compress for page in told] == [True, True, False, False, False]
-    assert told[0].provenance == ("p0",)
+    other_pages = memory_abi(pages, max_context_tokens=1_000).pages
+    assert [page.can_evict for page in other_pages] == [True, False, False, False, True]
+    assert [page.can_compress for page in other_pages] == [True, True, False, False, False]
+    assert other_pages[0].provenance == ("p0",)

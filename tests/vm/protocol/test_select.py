@@ -17,7 +17,7 @@ from vmstore.vm.protocol import PromptPage, Selection, select
 from vmstore.vm.protocol.select import LONELY, SAME_ORIGIN, SUMMARISED
 
 
-def said(name: str, turn: int, tokens: int = 10, **fields: Any) -> PromptPage:
+def user_page(name: str, turn: int, tokens: int = 10, **fields: Any) -> PromptPage:
     """Something a user said in a turn."""
     return leaf(name, "words", turn=turn, tokens=tokens, role=fields.pop("role", Role.USER), **fields)
 
@@ -42,14 +42,14 @@ def required(page: PromptPage) -> bool:
 
 def test_the_last_turns_are_shown_in_full() -> None:
     """The newest three turns stand as they were said, where older ones give way to them."""
-    pages = [said(f"p{turn}", turn, others=(form(2, 2),)) for turn in range(1, 8)]
+    pages = [user_page(f"p{turn}", turn, others=(form(2, 2),)) for turn in range(1, 8)]
     choice = select(pages, 32)
     assert shown(choice) == {"p5": 0, "p6": 0, "p7": 0, "p4": 2}
 
 
 def test_turns_that_do_not_fit_fall_back_by_level_then_by_turn() -> None:
     """The oldest turn of the window gives a level first, and a whole turn goes only when levels do not help."""
-    pages = [said(f"p{turn}", turn, 30, others=(form(1, 20), form(2, 10))) for turn in (1, 2, 3)]
+    pages = [user_page(f"p{turn}", turn, 30, others=(form(1, 20), form(2, 10))) for turn in (1, 2, 3)]
     assert shown(select(pages, 80)) == {"p1": 1, "p2": 0, "p3": 0}
     assert shown(select(pages, 60)) == {"p1": 1, "p2": 1, "p3": 1}
     assert shown(select(pages, 30)) == {"p1": 2, "p2": 2, "p3": 2}
@@ -60,9 +60,9 @@ def test_turns_that_do_not_fit_fall_back_by_level_then_by_turn() -> None:
 def test_the_newest_turn_keeps_its_question() -> None:
     """Where not even the newest turn fits, its question stays and the largest answer of a tool falls back."""
     pages = [
-        said("p1", 1, 10),
-        said("p2", 1, 5_000_000, role=Role.TOOL, others=(form(3, 4),)),
-        said("p3", 1, 15, role=Role.TOOL),
+        user_page("p1", 1, 10),
+        user_page("p2", 1, 5_000_000, role=Role.TOOL, others=(form(3, 4),)),
+        user_page("p3", 1, 15, role=Role.TOOL),
     ]
     choice = select(pages, 20)
     assert shown(choice) == {"p1": 0, "p2": 3}
@@ -72,13 +72,13 @@ def test_the_newest_turn_keeps_its_question() -> None:
 def test_an_older_segment_is_its_one_summary() -> None:
     """An older segment is shown by its newest summary, abstract; its pages and other summaries stay out, saying so."""
     pages = [
-        said("p1", 1, segment=1),
-        said("p2", 2, segment=1),
+        user_page("p1", 1, segment=1),
+        user_page("p2", 2, segment=1),
         leaf("s0", "older", type=PageType.SUMMARY, segment=1, tokens=4, turn=1),
         leaf("s1", "newer", type=PageType.SUMMARY, segment=1, tokens=9, turn=2, others=(form(2, 3), form(3, 1))),
-        said("p3", 3, segment=2),
+        user_page("p3", 3, segment=2),
         leaf("s2", "other", type=PageType.SUMMARY, segment=2, tokens=4, turn=3),
-        said("p9", 9),
+        user_page("p9", 9),
     ]
     choice = select(pages, 30)
     assert shown(choice) == {"s1": 2, "s2": 0, "p9": 0}
@@ -89,10 +89,10 @@ def test_an_older_segment_is_its_one_summary() -> None:
 def test_the_open_segment_has_no_summary_to_stand_for_it() -> None:
     """A summary of no older segment is known like a claim, and keeps no talk out."""
     pages = [
-        said("p1", 1),
-        said("p2", 2, 40),
+        user_page("p1", 1),
+        user_page("p2", 2, 40),
         leaf("s1", "so far", type=PageType.SUMMARY, tokens=5, turn=2),
-        said("p9", 9),
+        user_page("p9", 9),
     ]
     choice = select(pages, 30)
     assert shown(choice) == {"p1": 0, "s1": 0, "p9": 0}
@@ -101,7 +101,7 @@ def test_the_open_segment_has_no_summary_to_stand_for_it() -> None:
 
 def test_what_is_left_out_can_be_loaded() -> None:
     """Every page that is not shown is named with its tokens, so that the manifest can offer it."""
-    pages = [said(f"p{turn}", turn) for turn in range(1, 12)]
+    pages = [user_page(f"p{turn}", turn) for turn in range(1, 12)]
     choice = select(pages, 45)
     assert [page.name for page in choice.left] == [p.name for p in pages if p.name not in shown(choice)]
     assert all(page.tokens == 10 and page.why == NO_ROOM for page in choice.left)
@@ -111,11 +111,11 @@ def test_media_is_told_in_words_once_its_turn_is_over() -> None:
     """A picture is shown in full in the turn it was brought or loaded in, and by its caption ever after."""
     picture = leaf("p1", content=b"\x89PNG", mime="image/png", modality=Modality.IMAGE, tokens=1_000, turn=1)
     picture = msgspec.structs.replace(picture, others=(form(1, 300, mime="image/png"), form(2, 5)))
-    assert shown(select([picture, said("p2", 1)], 5_000)) == {"p1": 0, "p2": 0}
-    assert shown(select([picture, said("p2", 2)], 5_000)) == {"p1": 2, "p2": 0}
+    assert shown(select([picture, user_page("p2", 1)], 5_000)) == {"p1": 0, "p2": 0}
+    assert shown(select([picture, user_page("p2", 2)], 5_000)) == {"p1": 2, "p2": 0}
     sound = leaf("p3", content=b"RIFF", mime="audio/wav", modality=Modality.AUDIO, tokens=90, turn=1)
     sound = msgspec.structs.replace(sound, others=(form(1, 20), form(2, 5)))
-    assert shown(select([sound, said("p2", 2)], 5_000)) == {"p3": 1, "p2": 0}
+    assert shown(select([sound, user_page("p2", 2)], 5_000)) == {"p3": 1, "p2": 0}
 
 
 # ---- classes, origins, pairs
@@ -127,7 +127,7 @@ def test_what_instructs_and_the_plan_are_never_left_out() -> None:
         leaf("sys", "be kind", role=Role.SYSTEM, tokens=20, others=(form(1, 10),)),
         leaf("plan", "goals", task=True, tokens=20, others=(form(1, 10),)),
         leaf("pin", "kept", pinned=True, tokens=20, others=(form(2, 5),)),
-        said("p1", 9, 100),
+        user_page("p1", 9, 100),
     ]
     assert shown(select(pages, 60)) == {"sys": 0, "plan": 0, "pin": 0}
     assert shown(select(pages, 45)) == {"sys": 0, "plan": 0, "pin": 2}
@@ -138,19 +138,24 @@ def test_what_instructs_and_the_plan_are_never_left_out() -> None:
 
 def test_a_page_and_what_stands_for_it_are_never_both_shown() -> None:
     """Of a picture and the caption page written for it one is shown: the picture in its turn, else the caption."""
-    picture = said("p1", 1, 50)
+    picture = user_page("p1", 1, 50)
     caption = leaf("p2", "a plan", origin="p1", turn=1, tokens=5)
-    choice = select([picture, caption, said("p3", 1)], 500)
+    choice = select([picture, caption, user_page("p3", 1)], 500)
     assert shown(choice) == {"p1": 0, "p3": 0}
     assert [(page.name, page.why, page.instead) for page in choice.left] == [("p2", SAME_ORIGIN, "p1")]
-    assert shown(select([picture, caption, said("p3", 2)], 500)) == {"p2": 0, "p3": 0}
+    assert shown(select([picture, caption, user_page("p3", 2)], 500)) == {"p2": 0, "p3": 0}
     pinned = leaf("p1", "x", pinned=True, tokens=50, turn=1)
-    assert shown(select([pinned, caption, said("p3", 2)], 500)) == {"p1": 0, "p3": 0}
+    assert shown(select([pinned, caption, user_page("p3", 2)], 500)) == {"p1": 0, "p3": 0}
 
 
 def test_a_stand_in_of_a_stand_in_stands_for_the_first() -> None:
     """Of a page, its caption and a shorter caption of that one is shown, and a circle of origins is no trap."""
-    chain = [said("p1", 1), leaf("p2", "x", origin="p1", turn=1), leaf("p3", "x", origin="p2", turn=1), said("p4", 2)]
+    chain = [
+        user_page("p1", 1),
+        leaf("p2", "x", origin="p1", turn=1),
+        leaf("p3", "x", origin="p2", turn=1),
+        user_page("p4", 2),
+    ]
     assert shown(select(chain, 500)) == {"p3": 0, "p4": 0}
     circle = [leaf("p1", "x", origin="p2"), leaf("p2", "x", origin="p1"), leaf("p3", "x", origin="p3")]
     assert shown(select(circle, 500)) == {"p2": 0, "p3": 0}
@@ -159,9 +164,9 @@ def test_a_stand_in_of_a_stand_in_stands_for_the_first() -> None:
 def test_a_call_goes_with_its_result() -> None:
     """Where a tool's answer has no room its call is left out too, saying so."""
     pages = [
-        said("p1", 1, 10, role=Role.ASSISTANT, call_id="c", is_call=True),
-        said("p2", 1, 900, role=Role.TOOL, call_id="c", is_result=True),
-        said("p3", 1, 10),
+        user_page("p1", 1, 10, role=Role.ASSISTANT, call_id="c", is_call=True),
+        user_page("p2", 1, 900, role=Role.TOOL, call_id="c", is_result=True),
+        user_page("p3", 1, 10),
     ]
     choice = select(pages, 50)
     assert shown(choice) == {"p3": 0}
@@ -175,8 +180,8 @@ def test_what_is_known_goes_before_older_talk_by_score() -> None:
         leaf("c2", "x", type=PageType.CLAIM, tokens=10, turn=1, importance=500_000),
         leaf("c3", "x", type=PageType.CLAIM, tokens=10, turn=5, importance=400_000),
         leaf("c4", "x", type=PageType.CLAIM, tokens=10, turn=1, importance=900_000, modality=Modality.VIDEO),
-        said("p1", 2),
-        said("p9", 9),
+        user_page("p1", 2),
+        user_page("p9", 9),
     ]
     order = ["p9", "c1", "c3", "c2", "c4", "p1"]
     for count in range(1, 7):
@@ -185,7 +190,11 @@ def test_what_is_known_goes_before_older_talk_by_score() -> None:
 
 def test_where_everything_fits_everything_is_shown() -> None:
     """A window as large as L0 shows it as it is, summaries beside what they sum up."""
-    pages = [said("p1", 1, segment=1), leaf("s1", "s", type=PageType.SUMMARY, segment=1, tokens=5), said("p9", 9)]
+    pages = [
+        user_page("p1", 1, segment=1),
+        leaf("s1", "s", type=PageType.SUMMARY, segment=1, tokens=5),
+        user_page("p9", 9),
+    ]
     choice = select(pages, 25)
     assert shown(choice) == {"p1": 0, "s1": 0, "p9": 0}
     assert (choice.left, choice.lowered, choice.tokens) == ((), (), 25)
@@ -212,7 +221,7 @@ def test_a_selection_keeps_its_promises(pages: list[PromptPage], budget: int, tu
     given_forms = {page.name: page.forms for page in pages}
     assert all(page.form in given_forms[page.name] for page in choice.shown)
     levels = {page.name: page.level for page in pages}
-    assert {(one.name, one.level_before) for one in choice.lowered} == {
+    assert {(page.name, page.level_before) for page in choice.lowered} == {
         (page.name, levels[page.name]) for page in choice.shown if page.level > levels[page.name]
     }
     answers = {page.call_id for page in pages if page.is_result}
@@ -224,12 +233,12 @@ def test_a_selection_keeps_its_promises(pages: list[PromptPage], budget: int, tu
 def stands_for(page: PromptPage, pages: list[PromptPage]) -> list[str]:
     """The pages a page stands for, itself left out: its origin, the origin of that, and so on."""
     origins = {other.name: other.origin for other in pages}
-    found: list[str] = []
+    texts: list[str] = []
     name = page.origin
-    while name and name not in found and name != page.name:
-        found.append(name)
+    while name and name not in texts and name != page.name:
+        texts.append(name)
         name = origins.get(name, "")
-    return found
+    return texts
 
 
 def why(choice: Selection, page: PromptPage) -> str:

@@ -60,12 +60,12 @@ def adversarial_set(path: Path = SET) -> AdversarialSet:
     read = json.loads(path.read_text("utf-8"))
     prompts = [
         Prompt(
-            one["n"], one["kind"], one["text"], tuple(tuple(group["any_of"]) for group in one["all_of"]),
-            tuple(one["stale"]),
+            prompt["n"], prompt["kind"], prompt["text"], tuple(tuple(group["any_of"]) for group in prompt["all_of"]),
+            tuple(prompt["stale"]),
         )
-        for one in read["prompts"]
+        for prompt in read["prompts"]
     ]  # fmt: skip
-    turns = [Turn(one["turn"], one["user"], one["assistant"]) for one in read["turns"]]
+    turns = [Turn(turn["turn"], turn["user"], turn["assistant"]) for turn in read["turns"]]
     goal = read["goal"]
     return AdversarialSet(turns, prompts, read["window_tokens"], goal["answered"], goal["mean_tokens_at_most"])
 
@@ -73,9 +73,9 @@ def adversarial_set(path: Path = SET) -> AdversarialSet:
 def verdict(prompt: Prompt, window: str) -> Verdict:
     """What of a prompt's answer a window holds; the prompt's own text is no part of the window."""
     text = window.casefold()
-    there = [any(one.casefold() in text for one in group) for group in prompt.groups]
+    there = [any(each_text.casefold() in text for each_text in group) for group in prompt.groups]
     answered = all(there)
-    stale = not answered and any(one.casefold() in text for one in prompt.stale)
+    stale = not answered and any(each_text.casefold() in text for each_text in prompt.stale)
     return Verdict(answered, sum(there) / len(there), stale)
 
 

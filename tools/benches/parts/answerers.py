@@ -94,20 +94,20 @@ def function(name: str) -> Callable[..., Any]:
     module, _, attribute = name.partition(":")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    found = getattr(importlib.import_module(module), attribute)
-    if not callable(found):
+    value = getattr(importlib.import_module(module), attribute)
+    if not callable(value):
         raise TypeError(f"{name} is no function")
-    return found  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
 def called(purse: Purse, name: str, most: float, key: str) -> Callable[..., Any]:
     """A function of the user's: it gives its answer, or a dict of that under `key` with its `cost` in dollars."""
-    given = function(name)
+    act = function(name)
 
     def ask(*arguments: Any) -> Any:
         def call() -> tuple[Any, float | None]:
             try:
-                answer = given(*arguments)
+                answer = act(*arguments)
             except Exception as error:
                 raise CallError(f"{name}: {type(error).__name__}: {error}") from error
             if isinstance(answer, dict):
@@ -129,8 +129,8 @@ def address_judge(ask: Callable[[str], str]) -> Callable[[str, str, str, bool], 
 
     def judge(question: str, answer: str, response: str, abstains: bool) -> bool:
         form = JUDGE_ABSTAINED if abstains else JUDGE
-        told = ask(form.format(question=question, answer=answer, response=response))
-        return told.strip().strip("*\"'").casefold().startswith("yes")
+        text = ask(form.format(question=question, answer=answer, response=response))
+        return text.strip().strip("*\"'").casefold().startswith("yes")
 
     return judge
 

@@ -20,7 +20,10 @@ AGAINST = {
     kind: Goal(f"{kind} at 1,000,000 mutations, 0.2 ms left out, against the direct call", 1.5, LOWER) for kind in KINDS
 }
 FILTERS = ("type = summary", "tier = L0", "level >= 1", "pinned", "importance >= 0.8")
-PAST = {told: Goal(f"PAGES AS OF any position, {told}: p50 against the head", 3, LOWER) for told in FILTERS}
+PAST = {
+    other_filter: Goal(f"PAGES AS OF any position, {other_filter}: p50 against the head", 3, LOWER)
+    for other_filter in FILTERS
+}
 STREAMED = Goal("streamed MUTATIONS over 1,000,000: MB above idle", 40, LOWER)
 GOALS = (*AGAINST.values(), *PAST.values(), STREAMED)
 
@@ -33,7 +36,7 @@ POSITIONS = (20, 4)
 
 def measure(bench: Bench) -> Iterator[Row]:
     """All rows, on one session of a million mutations."""
-    path = stores.told(bench, bench.size(*MUTATIONS), COMMIT)
+    path = stores.filled_store(bench, bench.size(*MUTATIONS), COMMIT)
     with doors.opened(path) as store:
         session = store.session(stores.SESSION)
         for kind, (asked, direct) in pairs(store, session).items():
@@ -76,9 +79,9 @@ def past(bench: Bench, store: Store, session: Session) -> Iterator[Row]:
     """Filters over the pages as of positions all along the session, against the head."""
     last, count = session.info().position, bench.size(*POSITIONS)
     positions = [last * (n + 1) // (count + 1) for n in range(count)]
-    for told in FILTERS:
-        then = f"PAGES page AS OF POSITION $position WHERE {told}"
-        now = f"PAGES page WHERE {told}"
+    for other_filter in FILTERS:
+        then = f"PAGES page AS OF POSITION $position WHERE {other_filter}"
+        now = f"PAGES page WHERE {other_filter}"
 
         def asked(then: str = then) -> None:
             for position in positions:
@@ -90,4 +93,4 @@ def past(bench: Bench, store: Store, session: Session) -> Iterator[Row]:
 
         asked(), head()
         taken = bench.race({"vmstore": asked, "head": head}, bench.size(ROUNDS, 2), budget_s=BUDGET_S)
-        yield row(PAST[told], ratios(taken["vmstore"], taken["head"]))
+        yield row(PAST[other_filter], ratios(taken["vmstore"], taken["head"]))

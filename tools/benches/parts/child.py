@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.parts import doors
-from benches.parts.story import Said
+from benches.parts.story import Utterance
 from vmstore.store.session import Session
 
 TOOLS = Path(__file__).resolve().parents[2]
@@ -27,8 +27,8 @@ def run(act: str, *arguments: object) -> dict[str, float]:
     done = subprocess.run(_command(act, arguments), capture_output=True, text=True, check=False, env=_environment())
     if done.returncode:
         raise RuntimeError(f"{act} failed: {done.stderr.strip().splitlines()[-1:]}")
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
+    counts: dict[str, float] = json.loads(done.stdout)
+    return counts
 
 
 def seconds(act: str, *arguments: object) -> float:
@@ -134,11 +134,11 @@ def stream(path: str) -> None:
 
 def _say(session: Session) -> None:
     with doors.batch(session, 1) as under_way:
-        doors.play(under_way, [Said(under_way.position, 2, b"[]", 0)])
+        doors.play(under_way, [Utterance(under_way.position, 2, b"[]", 0)])
 
 
-def _tell(**told: float) -> None:
-    print(json.dumps(told), flush=True)
+def _tell(**number: float) -> None:
+    print(json.dumps(number), flush=True)
 
 
 ACTS: dict[str, Callable[..., Any]] = {

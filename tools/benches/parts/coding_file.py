@@ -39,29 +39,29 @@ def coding_file(path: Path, folder: Path = DATA) -> list[tuple[Yardstick, list[F
     """Each session with what is asked of it; ValueError where evidence is in no text of it."""
     asked: dict[str, list[dict[str, Any]]] = {}
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    for one in lines:
-        if "pages" not in one:
-            asked.setdefault(one["file"], []).append(one)
-    found = coding_pages([one for one in lines if "pages" in one], folder)
+    for each_line in lines:
+        if "pages" not in each_line:
+            asked.setdefault(each_line["file"], []).append(each_line)
+    actual_coding_pages = coding_pages([line for line in lines if "pages" in line], folder)
     for file, questions in asked.items():
         store = vmstore.memory_store()
         store.import_file(folder / file)
-        sessions = [store.session(one.session) for one in store.sessions()]
+        sessions = [store.session(session.session) for session in store.sessions()]
         texts = store._ns.texts([(session._lane(), session.info().position) for session in sessions])
         pages = [_plain(_decoded(text)) for text in texts.texts(np.arange(texts.count))]
         messages = _messages(folder / file)
-        recalls = [_recall(one, pages, messages) for one in questions]
-        found.append((Yardstick(file, texts, []), recalls))
-    return found
+        recalls = [_recall(question, pages, messages) for question in questions]
+        actual_coding_pages.append((Yardstick(file, texts, []), recalls))
+    return actual_coding_pages
 
 
 def coding_pages(questions: Sequence[dict[str, Any]], folder: Path = DATA) -> list[tuple[Yardstick, list[FileRecall]]]:
     """Each session with what is asked of it, where a question names the pages of which each alone answers."""
     stores: dict[str, vmstore.Store] = {}
     asked: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for one in questions:
-        asked.setdefault((one["file"], one["session"]), []).append(one)
-    found = []
+    for question in questions:
+        asked.setdefault((question["file"], question["session"]), []).append(question)
+    actual_rows = []
     for (file, name), some in asked.items():
         if file not in stores:
             stores[file] = vmstore.memory_store()
@@ -69,20 +69,22 @@ def coding_pages(questions: Sequence[dict[str, Any]], folder: Path = DATA) -> li
         session = stores[file].session(name)
         texts = stores[file]._ns.texts([(session._lane(), session.info().position)])
         rows = {f"p{page}": row for row, page in enumerate(texts.columns(np.arange(texts.count)).page.tolist())}
-        groups = [(one["question"], frozenset(rows[page] for page in one["pages"])) for one in some]
-        found.append((Yardstick(name, texts, []), [FileRecall(asks, (rows,), (rows,)) for asks, rows in groups]))
-    return found
+        groups = [(record["question"], frozenset(rows[page] for page in record["pages"])) for record in some]
+        actual_rows.append((Yardstick(name, texts, []), [FileRecall(asks, (rows,), (rows,)) for asks, rows in groups]))
+    return actual_rows
 
 
 def _recall(asked: dict[str, Any], pages: Sequence[str], messages: Sequence[str]) -> FileRecall:
     groups, same_words = [], []
-    for one in asked["evidence"]:
-        quote = _plain(one["quote"])
-        rows = frozenset(_holding(pages, quote, messages[one["ordinal"]]))
+    for record in asked["evidence"]:
+        quote = _plain(record["quote"])
+        rows = frozenset(_holding(pages, quote, messages[record["ordinal"]]))
         if not rows:
-            raise ValueError(f"{asked['id']}: no text of {asked['file']} holds {one['quote']!r} of {one['ordinal']}")
+            raise ValueError(
+                f"{asked['id']}: no text of {asked['file']} holds {record['quote']!r} of {record['ordinal']}"
+            )
         groups.append(rows)
-        same_words.append(rows.union(*(_holding(pages, quote, messages[at]) for at in one["also_at"])))
+        same_words.append(rows.union(*(_holding(pages, quote, messages[at]) for at in record["also_at"])))
     return FileRecall(asked["question"], tuple(groups), tuple(same_words))
 
 
@@ -110,11 +112,11 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
+        for each_value in value:
+            yield from _strings(each_value)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _strings(one)
+        for each_value in value.values():
+            yield from _strings(each_value)
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 import vmstore
-from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Said, Shortened, Turned
+from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Shortened, Turned, Utterance
 from vmstore.cells.cell import Cell
 from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import (
@@ -70,7 +70,7 @@ def _ref(under_way: Any, content: bytes | None) -> Any:
     return None if content is None else under_way.cell(content)
 
 
-def _said(deed: Said, under_way: Any) -> Mutation:
+def _message(deed: Utterance, under_way: Any) -> Mutation:
     return Message(deed.role, Slot.MESSAGES, under_way.cell(deed.envelope), deed.human)
 
 
@@ -120,7 +120,7 @@ def _turned(deed: Turned, under_way: Any) -> Mutation:
 
 
 _MUTATIONS: dict[type, Callable[[Any, Any], Mutation]] = {
-    Said: _said,
+    Utterance: _message,
     Made: _made,
     Changed: _changed,
     Shortened: _shortened,

@@ -84,22 +84,22 @@ def haystacks(path: Path) -> list[Haystack]:
         read = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as JSON: {error}") from None
-    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
+    if not isinstance(read, list) or not all(isinstance(item, dict) for item in read):
         raise DatasetError(f"{path} is no list of questions; LongMemEval's files are one JSON array")
-    found = [_haystack(number, one) for number, one in enumerate(read)]
-    names = [one.name for one in found]
+    actual_haystacks = [_haystack(number, item) for number, item in enumerate(read)]
+    names = [actual_haystack.name for actual_haystack in actual_haystacks]
     if len(set(names)) < len(names):
         raise DatasetError(f"{path} has a question_id twice; each question has its own")
-    return found
+    return actual_haystacks
 
 
-def _haystack(number: int, one: dict[str, Any]) -> Haystack:
-    name = str(one.get("question_id", f"question {number}"))
-    missing = [field for field in FIELDS if field not in one]
+def _haystack(number: int, fields: dict[str, Any]) -> Haystack:
+    name = str(fields.get("question_id", f"question {number}"))
+    missing = [field for field in FIELDS if field not in fields]
     if missing:
         raise DatasetError(f"{name} has no {', '.join(missing)}")
-    talks, dates = one["haystack_sessions"], one["haystack_dates"]
-    ids = one.get("haystack_session_ids") or [str(place) for place in range(len(talks))]
+    talks, dates = fields["haystack_sessions"], fields["haystack_dates"]
+    ids = fields.get("haystack_session_ids") or [str(place) for place in range(len(talks))]
     if not len(talks) == len(dates) == len(ids):
         raise DatasetError(f"{name} has {len(talks)} sessions, {len(dates)} dates and {len(ids)} ids")
     turns: list[HaystackTurn] = []
@@ -111,11 +111,11 @@ def _haystack(number: int, one: dict[str, Any]) -> Haystack:
             if role not in ROLES or not isinstance(text, str):
                 raise DatasetError(f"{name}: a turn of {ids[place]} has no role of {list(ROLES)} or no content")
             turns.append(HaystackTurn(session, str(dates[place]), role, text, bool(turn.get("has_answer"))))
-    wanted = set(map(str, one.get("answer_session_ids") or ()))
+    wanted = set(map(str, fields.get("answer_session_ids") or ()))
     answering = frozenset(session for session, place in enumerate(order) if str(ids[place]) in wanted)
-    asked = one.get("question_date")
+    asked = fields.get("question_date")
     return Haystack(
-        name, str(one["question_type"]), str(one["question"]), str(one["answer"]), str(asked or ""),
+        name, str(fields["question_type"]), str(fields["question"]), str(fields["answer"]), str(asked or ""),
         date_us(name, asked) if asked else None, turns, [moments[place] for place in order], answering,
     )  # fmt: skip
 
@@ -179,9 +179,9 @@ def contenders(haystack: Haystack) -> Iterator[tuple[str, FoundTurns]]:
         yield "vmstore", FoundTurns(ranked("score@4"), recalled)
         plain = ranked("score@1")
         yield "bm25", FoundTurns(plain, fitted(plain, True))
-    told = [n for n, turn in enumerate(haystack.turns) if _is_told(haystack, turn)]
-    yield "window", FoundTurns(told[::-1], fitted(told[::-1], False))
-    yield "full", FoundTurns(told[::-1], lambda tokens: (told, "\n".join(haystack.turns[n].line for n in told)))
+    row = [n for n, turn in enumerate(haystack.turns) if _is_told(haystack, turn)]
+    yield "window", FoundTurns(row[::-1], fitted(row[::-1], False))
+    yield "full", FoundTurns(row[::-1], lambda tokens: (row, "\n".join(haystack.turns[n].line for n in row)))
 
 
 def _is_told(haystack: Haystack, turn: HaystackTurn) -> bool:
@@ -202,21 +202,23 @@ def _fitting(haystack: Haystack, order: Sequence[int], tokens: int, skips: bool)
     return kept, "\n".join(haystack.turns[number].line for number in sorted(kept))
 
 
-def scores(haystack: Haystack, found: FoundTurns, budgets: Sequence[int]) -> dict[str, float]:
+def scores(haystack: Haystack, turns: FoundTurns, budgets: Sequence[int]) -> dict[str, float]:
     """The shares of the evidence that are found, by place and budget; nothing where there is no evidence."""
     wanted = {number for number, turn in enumerate(haystack.turns) if turn.answers}
-    talks = list(dict.fromkeys(haystack.turns[number].session for number in found.ranked))
-    told: dict[str, float] = {}
-    shown = {tokens: found.within(tokens) for tokens in budgets}
+    talks = list(dict.fromkeys(haystack.turns[number].session for number in turns.ranked))
+    counts: dict[str, float] = {}
+    shown = {tokens: turns.within(tokens) for tokens in budgets}
     if wanted and not haystack.abstains:
-        told |= {f"turns@{most}": _share(wanted, found.ranked[:most]) for most in TURN_PLACES}
-        told |= {f"turns in {tokens}": _share(wanted, kept) for tokens, (kept, _) in shown.items()}
+        counts |= {f"turns@{most}": _share(wanted, turns.ranked[:most]) for most in TURN_PLACES}
+        counts |= {f"turns in {tokens}": _share(wanted, kept) for tokens, (kept, _) in shown.items()}
     if haystack.answering and not haystack.abstains:
-        told |= {f"sessions@{most}": _share(haystack.answering, talks[:most]) for most in SESSION_PLACES}
+        counts |= {f"sessions@{most}": _share(haystack.answering, talks[:most]) for most in SESSION_PLACES}
         for tokens, (kept, _) in shown.items():
-            told[f"sessions in {tokens}"] = _share(haystack.answering, [haystack.turns[n].session for n in kept])
-    return told | {f"tokens of {tokens}": float(-(-len(text) // CHARS_A_TOKEN)) for tokens, (_, text) in shown.items()}
+            counts[f"sessions in {tokens}"] = _share(haystack.answering, [haystack.turns[n].session for n in kept])
+    return counts | {
+        f"tokens of {tokens}": float(-(-len(text) // CHARS_A_TOKEN)) for tokens, (_, text) in shown.items()
+    }
 
 
-def _share(wanted: set[int] | frozenset[int], found: Sequence[int]) -> float:
-    return len(wanted.intersection(found)) / len(wanted)
+def _share(wanted: set[int] | frozenset[int], numbers: Sequence[int]) -> float:
+    return len(wanted.intersection(numbers)) / len(wanted)

@@ -62,9 +62,9 @@ class Rows:
         return self.path.stat().st_size
 
 
-def json_text(told: Any) -> str:
+def json_text(value: Any) -> str:
     """A record as JSON text, as `json.dumps` writes it."""
-    return json.dumps(msgspec.to_builtins(told))
+    return json.dumps(msgspec.to_builtins(value))
 
 
 # ---- raw files
@@ -161,18 +161,18 @@ def page_aggregate() -> Any:
     return PageAggregate
 
 
-def relive(aggregate: Any, pages: dict[str, Any], told: Record) -> int:
+def relive(aggregate: Any, pages: dict[str, Any], row: Record) -> int:
     """Lets a record happen to the aggregates it is about; how many events that made."""
-    if told.op == "create":
-        pages[told.page] = aggregate(told.page, told.actor, told.tokens, told.seq)
-    elif told.op == "update":
-        pages[told.page].change(told.version, told.tokens)
-    elif told.op == "pack":
-        for name, content, level, _ in told.entered:
+    if row.op == "create":
+        pages[row.page] = aggregate(row.page, row.actor, row.tokens, row.seq)
+    elif row.op == "update":
+        pages[row.page].change(row.version, row.tokens)
+    elif row.op == "pack":
+        for name, content, level, _ in row.entered:
             pages[name].move(0, level, content)
-        for name in told.left:
+        for name in row.left:
             pages[name].move(2, 0, 0)
-        return len(told.entered) + len(told.left)
+        return len(row.entered) + len(row.left)
     else:
         return 0
     return 1
@@ -212,10 +212,10 @@ def _hollow(package: str) -> types.ModuleType:
     if parent:
         paths = [f"{path}/{leaf}" for path in sys.modules[parent].__path__]
     else:
-        found = importlib.util.find_spec(package)
-        if found is None:
+        find_spec = importlib.util.find_spec(package)
+        if find_spec is None:
             raise ImportError(f"no package {package}")
-        paths = list(found.submodule_search_locations or [])
+        paths = list(find_spec.submodule_search_locations or [])
     module = types.ModuleType(package)
     module.__path__ = paths
     module.__spec__ = importlib.machinery.ModuleSpec(package, None, is_package=True)

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Said, Shortened, Turned
+from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Shortened, Turned, Utterance
 
 ROLES = ("system", "user", "assistant", "tool")
 SESSION = "sess_01HZX7R2K3"
@@ -47,55 +47,55 @@ class Record(msgspec.Struct):
 def record(deed: Deed, *, content: bool) -> Record:
     """A deed as a record; pages, messages and calls have their names."""
     position = deed.position
-    told = _told(deed)
+    value = _record_of(deed)
     if content:
-        told.content = _text(deed)
-    told.seq = position
-    told.id = blake2b(position.to_bytes(8, "big"), digest_size=13).hexdigest()
-    told.turn = position // MUTATIONS_A_TURN
-    told.at = (AT + AT_STEP * position) / 1e6
-    if not told.cause:
-        told.cause = f"turn {told.turn}: {told.op}"
-    return told
+        value.content = _text(deed)
+    value.seq = position
+    value.id = blake2b(position.to_bytes(8, "big"), digest_size=13).hexdigest()
+    value.turn = position // MUTATIONS_A_TURN
+    value.at = (AT + AT_STEP * position) / 1e6
+    if not value.cause:
+        value.cause = f"turn {value.turn}: {value.op}"
+    return value
 
 
-def _told(deed: Deed) -> Record:
+def _record_of(deed: Deed) -> Record:
     def of(page: str, op: str, actor: str = "system") -> Record:
         return Record(0, "", SESSION, page, op, 0, 0.0, actor)
 
     match deed:
-        case Said():
-            told = of(f"m{deed.position}", "message", ROLES[deed.role])
+        case Utterance():
+            value = of(f"m{deed.position}", "message", ROLES[deed.role])
         case Made():
-            told = of(f"p{deed.position}", "create", ROLES[deed.role])
-            told.tier_after, told.tokens = "L2", deed.size // 4
-            told.kind = "application/json" if deed.structured else "text/plain"
-            told.parents = [f"p{deed.source}"] if deed.source else []
-            told.cause = f"part of m{deed.message}, {deed.size} bytes"
+            value = of(f"p{deed.position}", "create", ROLES[deed.role])
+            value.tier_after, value.tokens = "L2", deed.size // 4
+            value.kind = "application/json" if deed.structured else "text/plain"
+            value.parents = [f"p{deed.source}"] if deed.source else []
+            value.cause = f"part of m{deed.message}, {deed.size} bytes"
         case Changed() | Shortened():
-            told = of(f"p{deed.page}", "update" if isinstance(deed, Changed) else "compress")
-            told.version, told.tokens = deed.version, deed.size // 4
-            told.level = 0 if isinstance(deed, Changed) else 2
+            value = of(f"p{deed.page}", "update" if isinstance(deed, Changed) else "compress")
+            value.version, value.tokens = deed.version, deed.size // 4
+            value.level = 0 if isinstance(deed, Changed) else 2
         case Linked():
-            told = of(f"p{deed.source}", "link")
-            told.kind, told.parents = "references", [f"p{deed.target}"]
+            value = of(f"p{deed.source}", "link")
+            value.kind, value.parents = "references", [f"p{deed.target}"]
         case Packed():
-            told = of(f"call_{deed.call}", "pack")
-            told.tier_before, told.tier_after = "L2", "L0"
-            told.entered = [(f"p{page}", at, level, rank) for page, at, level, rank in deed.entered]
-            told.left = [f"p{page}" for page in deed.left]
+            value = of(f"call_{deed.call}", "pack")
+            value.tier_before, value.tier_after = "L2", "L0"
+            value.entered = [(f"p{page}", at, level, rank) for page, at, level, rank in deed.entered]
+            value.left = [f"p{page}" for page in deed.left]
         case Replied():
-            told = of(f"call_{deed.call}", "reply", "assistant")
-            told.tokens = deed.tokens
-            told.cause = f"ok: {deed.tokens * 9 // 10} cached, 300 out, 2000000 us"
+            value = of(f"call_{deed.call}", "reply", "assistant")
+            value.tokens = deed.tokens
+            value.cause = f"ok: {deed.tokens * 9 // 10} cached, 300 out, 2000000 us"
         case Turned():
-            told = of(f"turn_{deed.number}", "turn", "user")
-    return told
+            value = of(f"turn_{deed.number}", "turn", "user")
+    return value
 
 
 def _text(deed: Deed) -> str | None:
     match deed:
-        case Said():
+        case Utterance():
             return deed.envelope.decode()
         case Replied():
             return deed.aside.decode()

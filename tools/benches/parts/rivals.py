@@ -36,10 +36,10 @@ class Rival:
         """The model calls tools, which answer."""
         ids = [f"call_{len(self.said)}_{nth}" for nth in range(len(texts))]
         function = {"name": "read", "arguments": '{"path": "notes"}'}
-        calls = [{"id": one, "type": "function", "function": function} for one in ids]
+        calls = [{"id": each_name, "type": "function", "function": function} for each_name in ids]
         self._add({"role": "assistant", "content": None, "tool_calls": calls})
-        for one, text in zip(ids, texts, strict=True):
-            self._add({"role": "tool", "tool_call_id": one, "content": text})
+        for name, text in zip(ids, texts, strict=True):
+            self._add({"role": "tool", "tool_call_id": name, "content": text})
 
     def request(self) -> dict[str, Any]:
         """What is sent: the newest messages that fit, no result without its call."""
@@ -93,8 +93,8 @@ class Summary(Rival):
                     lines.append(line)
             if room < 400:
                 break
-        told = {"role": "user", "content": "Summary so far:\n\n" + "\n\n".join(lines[::-1])}
-        return {"messages": [self.system, told, *window]}
+        fields = {"role": "user", "content": "Summary so far:\n\n" + "\n\n".join(lines[::-1])}
+        return {"messages": [self.system, fields, *window]}
 
 
 class Bm25(Rival):
@@ -118,19 +118,23 @@ class Bm25(Rival):
         window = self._window(self.chars - 200 - room)
         first = len(self.said) - len(window)
         asked = next((m["content"] for m, _ in reversed(self.said) if m["role"] == "user"), "")
-        found = self._postings.matches(dict.fromkeys(terms(asked), 1.0), lambda one: self._passages[one][0] < first)
+        matches = self._postings.matches(
+            dict.fromkeys(terms(asked), 1.0), lambda value: self._passages[value][0] < first
+        )
         chosen: list[int] = []
-        for one, _ in sorted(found.items(), key=lambda item: (-item[1].score, -item[0])):
-            length = len(json.dumps(self._passages[one][1], ensure_ascii=False)) + 12
+        for entry, _ in sorted(matches.items(), key=lambda item: (-item[1].score, -item[0])):
+            length = len(json.dumps(self._passages[entry][1], ensure_ascii=False)) + 12
             if length <= room:
                 room -= length
-                chosen.append(one)
+                chosen.append(entry)
             elif room < 400:
                 break
-        texts = [f"[{self._passages[one][0]}] {self._passages[one][1]}" for one in sorted(chosen)]
-        told = {"role": "user", "content": "From earlier:\n\n" + "\n\n".join(texts)}
+        texts = [
+            f"[{self._passages[each_chosen][0]}] {self._passages[each_chosen][1]}" for each_chosen in sorted(chosen)
+        ]
+        fields = {"role": "user", "content": "From earlier:\n\n" + "\n\n".join(texts)}
         at = next((n for n in range(len(window) - 1, -1, -1) if window[n]["role"] == "user"), 0)
-        return {"messages": [self.system, *window[:at], told, *window[at:]]}
+        return {"messages": [self.system, *window[:at], fields, *window[at:]]}
 
 
 RIVALS = {"window": Rival, "window halved": Halved, "window+summary": Summary, "window+bm25": Bm25}

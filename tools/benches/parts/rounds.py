@@ -91,9 +91,9 @@ class Bench:
         """
         burden = self.burden(name)
         started = clock()
-        told = act()
-        if isinstance(told, float):
-            return told + burden
+        other_act = act()
+        if isinstance(other_act, float):
+            return other_act + burden
         if burden:
             until = clock() + burden
             while clock() < until:
@@ -122,8 +122,8 @@ class Bench:
         for n in range(rounds):
             if n >= ROUNDS_MIN and wall() - started > budget_s:
                 break
-            for name, given in contenders.items():
-                act = given if isinstance(given, Act) else Act(given)
+            for name, contender in contenders.items():
+                act = contender if isinstance(contender, Act) else Act(contender)
                 act.before()
                 gc.collect()
                 gc.disable()

@@ -36,14 +36,14 @@ def built(bench: Bench, name: str, make: Callable[[Path], None]) -> Path:
 
 def version(make: Callable[[Path], None]) -> str:
     """What a built store depends on: who makes it, the workload and every line of the engine."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     engine = sorted(Path(vmstore.__file__).parent.rglob("*.py"))
     for file in (make.__code__.co_filename, story.__file__, text.__file__, doors.__file__, *engine):
-        told.update(Path(file).read_bytes())
-    return told.hexdigest()[:8]
+        digest.update(Path(file).read_bytes())
+    return digest.hexdigest()[:8]
 
 
-def told(bench: Bench, count: int, sizes: int | Sequence[int], *, content: bool = True, seed: int = 1) -> Path:
+def filled_store(bench: Bench, count: int, sizes: int | Sequence[int], *, content: bool = True, seed: int = 1) -> Path:
     """A store of one session with `count` mutations, commits of `sizes`, its views folded."""
     shape = "-".join(map(str, [sizes] if isinstance(sizes, int) else sizes))
     name = f"story-{count}-by-{shape}{'' if content else '-bare'}-{seed}"

@@ -34,7 +34,7 @@ SKELETONS = (
 )
 
 
-class Said(NamedTuple):
+class Utterance(NamedTuple):
     """A message arrives; `role` is 1 user, 2 assistant, 3 tool."""
 
     position: int
@@ -108,7 +108,7 @@ class Turned(NamedTuple):
     number: int
 
 
-Deed = Said | Made | Changed | Shortened | Linked | Packed | Replied | Turned
+Deed = Utterance | Made | Changed | Shortened | Linked | Packed | Replied | Turned
 
 
 class Story:
@@ -152,7 +152,7 @@ class Story:
             if last and self._waiting:
                 return self._packed()
         if step == "M":
-            return self._said()
+            return self._speak()
         if step == "R" and self._call:
             return self._replied()
         if step in "PLR" and len(self._pages) > 1:
@@ -164,10 +164,10 @@ class Story:
         self._turn += 1
         return Turned(self.position, self._turn)
 
-    def _said(self) -> Said:
+    def _speak(self) -> Utterance:
         self._message = self.position
         role = 1 + self._step % 3
-        return Said(self.position, role, SKELETONS[role - 1], int(role == 1))
+        return Utterance(self.position, role, SKELETONS[role - 1], int(role == 1))
 
     def _page(self) -> Made | Changed | Shortened:
         self._made += 1

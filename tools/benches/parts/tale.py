@@ -88,7 +88,7 @@ def tale(seed: int, turns: int, decisions: int, held_out: Path | None = None, wo
     decided_at = {decided.statements[0].texts[0]: place for place, (_, decided) in zip(places, made, strict=True)}
     owners = [decided for _, decided in made if len(decided.statements) > 1]
     for talk, place in zip(backs.values(), later, strict=True):
-        owner = next(one for one in owners if one.statements[-1].texts[0] in {t for d in talk for t in d.texts})
+        owner = next(owner for owner in owners if owner.statements[-1].texts[0] in {t for d in talk for t in d.texts})
         where = max(place, decided_at[owner.statements[0].texts[0]] + 1)
         at.setdefault(where, []).append(talk)
     deeds: list[Deed] = []
@@ -97,7 +97,7 @@ def tale(seed: int, turns: int, decisions: int, held_out: Path | None = None, wo
             deeds += talk
         if turn < turns:
             deeds += _work(chance, words)
-    questions = [one for _, decided in made for one in _questions(chance, words, decided)]
+    questions = [question for _, decided in made for question in _questions(chance, words, decided)]
     chance.shuffle(questions)
     return Tale(deeds, questions)
 
@@ -113,18 +113,18 @@ def _decide(chance: random.Random, words: Wordings, number: int, pair: tuple[str
     turn, place = divmod(number, len(words.classes))
     wording = words.classes[place]
     same = (number if len(words.classes) % 2 else turn) % 2 == 0  # each class is asked for in both ways
-    given = {"s": subject, "v": value, "p": part, "k": kind}
+    fields = {"s": subject, "v": value, "p": part, "k": kind}
     if wording == "agreed":
-        said = chance.choice(words.agreed).format(**given)
-        talk = [Deed("user", (_asked(chance, words.asked).format(**given),)), Deed("assistant", (said,))]
+        text = chance.choice(words.agreed).format(**fields)
+        talk = [Deed("user", (_asked(chance, words.asked).format(**fields),)), Deed("assistant", (text,))]
         talk += [Deed("user", (chance.choice(words.yes),)), Deed("assistant", ("Noted.",))]
     else:
         ways = {"plain": words.plain, "natural": words.natural}.get(wording)
-        said = (words.kinds[kind].oblique if ways is None else chance.choice(ways)).format(**given)
-        talk = [Deed("user", (said,)), Deed("assistant", ("Noted.",))]
+        text = (words.kinds[kind].oblique if ways is None else chance.choice(ways)).format(**fields)
+        talk = [Deed("user", (text,)), Deed("assistant", ("Noted.",))]
     # Somebody who never said the word for what is decided is read rightly where the part and the value stand.
     return talk, _Decided(
-        subject if wording != "oblique" else part, part, kind, wording, same, [Statement(value, (said,))]
+        subject if wording != "oblique" else part, part, kind, wording, same, [Statement(value, (text,))]
     )
 
 
@@ -134,17 +134,17 @@ def _asked(chance: random.Random, ways: Sequence[str]) -> str:
 
 def _take_back(chance: random.Random, words: Wordings, number: int, decided: _Decided) -> list[Deed]:
     old = decided.statements[-1].value
-    value = chance.choice([one for one in words.kinds[decided.kind].options if one != old])
-    given = {"s": f"the {decided.part} {decided.kind}", "v": value, "o": old, "r": chance.choice(words.reasons)}
-    given |= {"p": decided.part, "k": decided.kind}
+    value = chance.choice([option for option in words.kinds[decided.kind].options if option != old])
+    fields = {"s": f"the {decided.part} {decided.kind}", "v": value, "o": old, "r": chance.choice(words.reasons)}
+    fields |= {"p": decided.part, "k": decided.kind}
     if number % 3 == 2:
-        said = chance.choice(words.back_agreed).format(**given)
-        talk = [Deed("user", (_asked(chance, words.back_asked).format(**given),)), Deed("assistant", (said,))]
+        text = chance.choice(words.back_agreed).format(**fields)
+        talk = [Deed("user", (_asked(chance, words.back_asked).format(**fields),)), Deed("assistant", (text,))]
         talk += [Deed("user", (chance.choice(words.yes),)), Deed("assistant", ("Changed.",))]
     else:
-        said = chance.choice(words.back_plain if number % 3 == 0 else words.back_natural).format(**given)
-        talk = [Deed("user", (said,)), Deed("assistant", ("Changed.",))]
-    decided.statements.append(Statement(value, (said,)))
+        text = chance.choice(words.back_plain if number % 3 == 0 else words.back_natural).format(**fields)
+        talk = [Deed("user", (text,)), Deed("assistant", ("Changed.",))]
+    decided.statements.append(Statement(value, (text,)))
     return talk
 
 
@@ -153,15 +153,15 @@ def _questions(chance: random.Random, words: Wordings, decided: _Decided) -> lis
     same = decided.same
     other = words.kinds[decided.kind].other.format(decided.part) if decided.kind in words.kinds else ""
     same = same or not other
-    given = {"s": f"the {decided.part} {decided.kind}" if decided.kind else decided.subject}
-    given |= {"p": decided.part, "k": decided.kind}
+    fields = {"s": f"the {decided.part} {decided.kind}" if decided.kind else decided.subject}
+    fields |= {"p": decided.part, "k": decided.kind}
     now_same, then_same = (words.now_same, words.then_same) if decided.kind else (FIRST.now_same, FIRST.then_same)
-    text = chance.choice(now_same).format(**given) if same else f"{other}?"
-    found = [Question(text, decided.subject, now, None, tuple(old), same, decided.wording)]
+    text = chance.choice(now_same).format(**fields) if same else f"{other}?"
+    questions = [Question(text, decided.subject, now, None, tuple(old), same, decided.wording)]
     if old:
-        text = chance.choice(then_same).format(**given) if same else words.then_other.format(other)
-        found.append(Question(text, decided.subject, now, old[-1], (), same, decided.wording))
-    return found
+        text = chance.choice(then_same).format(**fields) if same else words.then_other.format(other)
+        questions.append(Question(text, decided.subject, now, old[-1], (), same, decided.wording))
+    return questions
 
 
 def _talks(chance: random.Random, path: Path, count: int) -> list[tuple[list[Deed], _Decided]]:
@@ -171,16 +171,16 @@ def _talks(chance: random.Random, path: Path, count: int) -> list[tuple[list[Dee
     chance.shuffle(rows)
     made: dict[str, tuple[list[Deed], _Decided]] = {}
     for row in rows:
-        (held,) = row["held"]
-        at, talk = held["at"], [(said["role"], said["text"]) for said in row["talk"]]
+        (record,) = row["held"]
+        at, talk = record["at"], [(message["role"], message["text"]) for message in row["talk"]]
         texts = [text for _, text in talk]
         # A short answer says nothing without what it answers.
-        reads = (texts[at],) if held["value"].casefold() in texts[at].casefold() or at == 0 else (texts[at - 1],)
+        reads = (texts[at],) if record["value"].casefold() in texts[at].casefold() or at == 0 else (texts[at - 1],)
         deeds = [Deed(role, (text,)) for role, text in talk]
         deeds += [Deed("assistant", ("Noted.",))] if deeds[-1].role == "user" else []
-        statements = [Statement(held["value"], reads)]
+        statements = [Statement(record["value"], reads)]
         made.setdefault(
-            held["subject"].casefold(), (deeds, _Decided(held["subject"], "", "", row["kind"], True, statements))
+            record["subject"].casefold(), (deeds, _Decided(record["subject"], "", "", row["kind"], True, statements))
         )
     return list(made.values())[:count]
 
@@ -200,16 +200,16 @@ def _result(chance: random.Random, words: Wordings, part: str) -> str:
     tokens = min(3_200, chance.lognormvariate(math.log(SIZES[0]), SIZES[1]))
     lines: list[str] = []
     while sum(map(len, lines)) < 4 * tokens:
-        told = {
+        fields = {
             "at": chance.randrange(24), "sec": chance.randrange(60), "number": chance.randrange(10**4),
             "part": chance.choice((part, part, chance.choice(words.parts))), "noun": chance.choice(NOUNS),
             "other": chance.choice(NOUNS), "verb": chance.choice(("ended", "failed", "waited", "began", "closed")),
             "ms": chance.randrange(5_000),
         }  # fmt: skip
-        lines.append(LINE.format(**told))
+        lines.append(LINE.format(**fields))
     return "\n".join(lines)[: int(4 * tokens) + 1]
 
 
 def wordings(questions: Sequence[Question]) -> list[str]:
     """The wordings of the decisions that are asked for."""
-    return sorted({one.wording for one in questions})
+    return sorted({question.wording for question in questions})

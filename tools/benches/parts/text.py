@@ -107,12 +107,12 @@ class Texts:
         self._sizes = [_size(self._chance) for _ in range(4096)]
 
     def __iter__(self) -> Iterator[bytes]:
-        held, at, turn = self._pool, self._chance.randrange(POOL_BYTES // 2), 0
+        pool, at, turn = self._pool, self._chance.randrange(POOL_BYTES // 2), 0
         while True:
             size = self._sizes[turn & 4095]
-            if at + size > len(held):
+            if at + size > len(pool):
                 at = self._chance.randrange(BYTES_MAX)  # another cut of the same text
-            yield held[at : at + size]
+            yield pool[at : at + size]
             at += size
             turn += 1
 

@@ -66,22 +66,29 @@ def file_tale(path: Path, seed: int, most: int | None = None) -> FileTale:
     """The story of a file, its questions in the order of a seed; at most so many of them."""
     read = json.loads(path.read_text("utf-8"))
     deeds = [Deed(role, (turn[role],)) for turn in read["turns"] for role in ("user", "assistant")]
-    questions = [_sought(topic, one) for topic in read["topics"] for one in topic["questions"]]
+    questions = [_sought(topic, question) for topic in read["topics"] for question in topic["questions"]]
     random.Random(seed).shuffle(questions)
     return FileTale(deeds, questions[:most])
 
 
-def _sought(topic: dict[str, Any], one: dict[str, Any]) -> Sought:
+def _sought(topic: dict[str, Any], fields: dict[str, Any]) -> Sought:
     changed = topic["reversed"]
     values = (*topic["decided"]["value"], *(changed["value"] if changed else ()))
-    asks_then = one["kind"] in ("reason", "earlier_and_why")
+    asks_then = fields["kind"] in ("reason", "earlier_and_why")
     # What asks only for the reason is answered by it beside any value of the topic.
-    answers = values if one["kind"] == "reason" else tuple(one["answer_any"])
-    reasons = tuple(one.get("reason_any") or ()) if asks_then else None
-    wrong = tuple(one["stale"])
+    answers = values if fields["kind"] == "reason" else tuple(fields["answer_any"])
+    reasons = tuple(fields.get("reason_any") or ()) if asks_then else None
+    wrong = tuple(fields["stale"])
     never = () if asks_then else (topic["never_decided"],)
     return Sought(
-        one["text"], one["kind"], one["kind"] != "paraphrase", answers, reasons, wrong if changed else (), never, values
+        fields["text"],
+        fields["kind"],
+        fields["kind"] != "paraphrase",
+        answers,
+        reasons,
+        wrong if changed else (),
+        never,
+        values,
     )
 
 
@@ -92,4 +99,4 @@ def _placed(number: int, line: Line) -> Line:
 
 def _has(text: str, strings: Iterable[str]) -> bool:
     """Whether one of some strings stands in a text, as words of their own."""
-    return any(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE) for one in strings)
+    return any(re.search(rf"(?<!\w){re.escape(each_text)}(?!\w)", text, re.IGNORECASE) for each_text in strings)

@@ -72,11 +72,11 @@ def locomo(path: Path | None = None, together: bool = False, observations: bool 
         for number, (sample, known) in enumerate(zip(samples, lines, strict=True)):
             recalls += _recalls(asked(sample), _rows(texts, known, number))
         return [Yardstick("all conversations", texts, recalls)]
-    found = []
+    yardsticks = []
     for sample, moment, known in zip(samples, moments, lines, strict=True):
         texts = store._ns.texts([moment])
-        found.append(Yardstick(sample["sample_id"], texts, _recalls(asked(sample), _rows(texts, known, 0))))
-    return found
+        yardsticks.append(Yardstick(sample["sample_id"], texts, _recalls(asked(sample), _rows(texts, known, 0))))
+    return yardsticks
 
 
 def _rows(texts: Any, known: dict[str, str], lane: int) -> dict[str, int]:
@@ -88,17 +88,17 @@ def _rows(texts: Any, known: dict[str, str], lane: int) -> dict[str, int]:
 
 
 def _recalls(asked: Iterable[tuple[str, str, str]], rows: dict[str, int]) -> list[Recall]:
-    found = []
+    recalls = []
     for question, evidence, category in asked:
         known = {rows[line] for line in LINE.findall(evidence) if line in rows}
         if known:
-            found.append(Recall(question, tuple(sorted(known)), category))
-    return found
+            recalls.append(Recall(question, tuple(sorted(known)), category))
+    return recalls
 
 
 def _asked(sample: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for one in sample["qa"]:
-        yield one["question"], " ".join(map(str, one.get("evidence") or ())), CATEGORIES[one["category"]]
+    for fields in sample["qa"]:
+        yield fields["question"], " ".join(map(str, fields.get("evidence") or ())), CATEGORIES[fields["category"]]
 
 
 def _observed(sample: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -114,23 +114,27 @@ def coding() -> list[Yardstick]:
     for number, line in enumerate(CODING.read_text("utf-8").splitlines()):
         scope, question, hashes = line.split("|")
         asked[scope].append((question, hashes.split(","), number % 2 == 0))
-    found = []
+    yardsticks = []
     for name, files in SCOPES.items():
         store = vmstore.memory_store()
         for file in files:
             store.import_file(ROOT / file if file.startswith("vmstore") else DATA / file)
-        sessions = [one.session for one in store.sessions() if name != "tau" or one.session.endswith("trial0")]
+        sessions = [
+            session.session for session in store.sessions() if name != "tau" or session.session.endswith("trial0")
+        ]
         moments = [(session._lane(), session.info().position) for session in map(store.session, sessions)]
         texts = store._ns.texts(moments)
         rows: dict[str, list[int]] = {}
         for row, text in enumerate(texts.texts(np.arange(texts.count))):
             rows.setdefault(hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS], []).append(row)
         recalls = [
-            Recall(question, tuple(sorted({row for one in hashes for row in rows.get(one, ())})), name, tuned)
+            Recall(
+                question, tuple(sorted({row for each_hash in hashes for row in rows.get(each_hash, ())})), name, tuned
+            )
             for question, hashes, tuned in asked[name]
         ]
-        found.append(Yardstick(name, texts, [one for one in recalls if one.rows]))
-    return found
+        yardsticks.append(Yardstick(name, texts, [recall for recall in recalls if recall.rows]))
+    return yardsticks
 
 
 def with_typo(question: str, chance: random.Random) -> str:
