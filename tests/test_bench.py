@@ -54,11 +54,11 @@ def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str
         pytest.skip("no Chromium on this machine: python3 tools/browser.py")
     if name == "langgraph" and not (bench.ROOT / ".venv-integrations").exists():
         pytest.skip("no environment of the integrations: python3 tools/integrations.py makes it")
-    told = measured(capsys, name)
-    assert set(told) == {"bench", "machine", "rows"}
-    assert told["bench"] == name
-    assert "not for quoting" in told["machine"]["sizes"]
-    names = [row["name"] for row in told["rows"]]
+    fields = measured(capsys, name)
+    assert set(fields) == {"bench", "machine", "rows"}
+    assert fields["bench"] == name
+    assert "not for quoting" in fields["machine"]["sizes"]
+    names = [row["name"] for row in fields["rows"]]
     wanted = [figure for of, figure in bench.goals() if of == name]
     optional = [figure for figure in wanted if "chuk" in figure or "pi" in figure or figure.startswith("--")]
     assert [figure for figure in wanted if figure in names] == names

@@ -23,9 +23,9 @@ def settings(text: str) -> list[str]:
 
 
 def denials(text: str) -> list[str]:
-    """Which denials the table of faults lacks or makes up; approvals are asked for by nobody yet."""
+    """Which denials the table of faults lacks or makes up."""
     words = {word for row in tables(section(text, "Faults"))[0] for word in quoted(row[0])}
-    return sorted(words ^ {item.word for item in Denial if item is not Denial.APPROVAL})
+    return sorted(words ^ {item.word for item in Denial})
 
 
 def test_the_settings_are_the_codes() -> None:

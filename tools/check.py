@@ -77,9 +77,9 @@ def steps_of(arguments: argparse.Namespace) -> list[Step]:
         if not names:
             print(f"no test is touched by what changed since {arguments.changed}")
         return [*STATIC, *([("tests", (*TESTS, *names))] if names else [])]
-    if given.nightly:
+    if arguments.nightly:
         return [*STATIC, INTEGRATIONS, ("tests", (*TESTS, *TIDY_DONE, "--lane", "nightly"))]
-    if given.time:
+    if arguments.time:
         return [("tests", (*TESTS, "--time"))]
     return [*STATIC, INTEGRATIONS, ("tests", (*TESTS, *TIDY_DONE))]
 

@@ -386,7 +386,7 @@ def test_figures_are_served_for_prometheus(serve: Serve) -> None:
         empty = served.ask("/metrics")
         assert (empty.status, b"vmstore_sessions 0\n" in empty.body) == (200, True)
         answer = {"choices": [{"message": {"role": "assistant", "content": "y"}, "finish_reason": "stop"}]}
-        said(store, "a", "x")
+        say(store, "a", "x")
         store.record(
             "b",
             {"messages": [{"role": "user", "content": "z"}]},

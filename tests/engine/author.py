@@ -293,8 +293,8 @@ class Author:
             pages, losers = list(self.now.pages)[: deed.a % 3], list(self.now.pages)[deed.a % 3 :][:2]
             contest = PromptContest(7, len(pages), deed.a, 10, 100, deed.b, tuple((deed.d, page) for page in losers))
             contests = (contest,) if deed.d % 2 else ()
-            scores = tuple(deed.b - place for place in range(len(found))) if deed.b % 2 else ()
-            self.batch.add(Search(self.batch.cell(b"words"), tuple(found), deed.b, contests=contests, scores=scores))
+            scores = tuple(deed.b - place for place in range(len(pages))) if deed.b % 2 else ()
+            self.batch.add(Search(self.batch.cell(b"words"), tuple(pages), deed.b, contests=contests, scores=scores))
         elif deed.c % 5 == 1:
             self.batch.add(Cite(page, by, evidence))
         elif deed.c % 5 == 2:

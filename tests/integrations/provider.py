@@ -19,25 +19,25 @@ class Provider:
         self.says: list[str | tuple[str, dict[str, Any]]] = []
 
 
-def _chat(said: str | tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": said if isinstance(said, str) else None}
-    if not isinstance(said, str):
-        call = {"name": said[0], "arguments": json.dumps(said[1])}
+def _chat(reply: str | tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply if isinstance(reply, str) else None}
+    if not isinstance(reply, str):
+        call = {"name": reply[0], "arguments": json.dumps(reply[1])}
         message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
-    reason = "stop" if isinstance(said, str) else "tool_calls"
+    reason = "stop" if isinstance(reply, str) else "tool_calls"
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
     return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice], "usage": usage}
 
 
-def _response(said: str | tuple[str, dict[str, Any]]) -> dict[str, Any]:
+def _response(reply: str | tuple[str, dict[str, Any]]) -> dict[str, Any]:
     output: dict[str, Any]
-    if isinstance(said, str):
-        content = [{"type": "output_text", "text": said, "annotations": [], "logprobs": []}]
+    if isinstance(reply, str):
+        content = [{"type": "output_text", "text": reply, "annotations": [], "logprobs": []}]
         output = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
     else:
-        output = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": said[0]}
-        output |= {"arguments": json.dumps(said[1]), "status": "completed"}
+        output = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply[0]}
+        output |= {"arguments": json.dumps(reply[1]), "status": "completed"}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     usage = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8, **details}
     body = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m-1", "status": "completed"}

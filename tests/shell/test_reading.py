@@ -92,7 +92,7 @@ def test_what_somebody_meant() -> None:
     from vmstore.shell.commands.registry import nearest
     from vmstore.shell.main import MEANT
 
-    assert MEANT["ls"] == "sessions" and MEANT["show"] == "context" and MEANT["cost"] == "calls"
+    assert MEANT["ls"] == "sessions" and MEANT["show"] == "context"
     assert nearest("contxt") == "context" and nearest("zzzzzz") is None
 
 

@@ -424,8 +424,8 @@ def test_the_debugger_tells_who_said_what_of_a_file(store: Store, root: Path) ->
     live.work.artifacts.approve(file.page, who="Bea", granted=False)
     lane = live._lane()
     rows = SessionRows(lane, store.admin.log, live.info().position)
-    told = [event.why for event in happened(lane, store.admin.log, rows) if event.kind == "approve"]
-    assert told == ["approved by Ann", "denied by Bea"]
+    reasons = [event.why for event in happened(lane, store.admin.log, rows) if event.kind == "approve"]
+    assert reasons == ["approved by Ann", "denied by Bea"]
 
 
 def test_a_file_of_a_region_waits_for_a_word_here(store_path: Path, root: Path) -> None:
@@ -458,7 +458,9 @@ def test_the_async_twin_takes_files_in_and_asks(root: Path) -> None:
             page = await live.work.atoms.add("question", "Is it usual?", task="review")
             assert [atom.page for atom in await live.work.atoms.all(task="review")] == [page]
             packed = await live.work.digests.pack(900, expand=[f"artifact://{file.page}"])
-            assert "Acme" in packed.text and [one.state for one in await live.work.artifacts.check(root)] == ["same"]
+            assert "Acme" in packed.text and [checked.state for checked in await live.work.artifacts.check(root)] == [
+                "same"
+            ]
             assert (await live.work.digests.write("review", "It waits.")).short == "It waits."
             assert (await live.work.digests.report("review", root, topic="x")).markdown.is_file()
             assert [task.title for task in await store.work.tasks(user="ann")] == ["review"]

@@ -139,7 +139,7 @@ def test_recalls_are_chosen_and_summed(store: Store, text: str) -> None:
     elif "used" in text:
         assert actual_rows == [row for row in every if row["used"]]
     else:
-        assert found == [row for row in every if row["turn"] > 7]
+        assert actual_rows == [row for row in every if row["turn"] > 7]
 
 
 def test_recalls_have_the_scores_they_were_returned_with(store: Store) -> None:
@@ -147,7 +147,7 @@ def test_recalls_have_the_scores_they_were_returned_with(store: Store) -> None:
     with lived() as made:
         live = made.live_session("live")
         hits = live.search("the ferry to Naxos")
-        found = live.memory.search_pages("unpaid invoice")
+        pages = live.memory.search_pages("unpaid invoice")
         asked = rows(
             made,
             "RECALLS recaller, page, score IN SESSION live "
@@ -155,7 +155,7 @@ def test_recalls_have_the_scores_they_were_returned_with(store: Store) -> None:
         )
     listed = {kind: [(row["page"], row["score"]) for row in asked if row["recaller"] == kind] for kind in KINDS}
     assert listed["search"] == [(hit.page, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
-    assert listed["search_pages"] == [(page.page_id, pytest.approx(page.relevance)) for page in found.results]
+    assert listed["search_pages"] == [(page.page_id, pytest.approx(page.relevance)) for page in pages.results]
     assert listed["recall"] == [(None, None)] and listed["search_pages"][0][1] == 1.0
     assert {
         row["score"] is not None for row in rows(store, "RECALLS score IN SESSION live WHERE query = 'ferry to Naxos'")

@@ -130,8 +130,8 @@ def test_two_processes_share_a_session(tmp_path: Path) -> None:
     """Two handles on one store's files see each other's items in order."""
 
     async def main() -> None:
-        with vmstore.open(tmp_path / "agent.vms") as one, vmstore.open(tmp_path / "agent.vms") as two:
-            sessions = VmstoreSession("trip", one), VmstoreSession("trip", two)
+        with vmstore.open(tmp_path / "agent.vms") as first, vmstore.open(tmp_path / "agent.vms") as two:
+            sessions = VmstoreSession("trip", first), VmstoreSession("trip", two)
             for number in range(6):
                 await sessions[number % 2].add_items([{"role": "user", "content": str(number)}])
             assert [item["content"] for item in await sessions[0].get_items()] == list("012345")

@@ -56,6 +56,6 @@ def asker(saver: Any) -> Any:
     return graph.compile(checkpointer=saver)
 
 
-def told(*texts: str) -> dict[str, Any]:
+def words(*texts: str) -> dict[str, Any]:
     """The input of a graph: what a human says."""
     return {"messages": [HumanMessage(text) for text in texts]}

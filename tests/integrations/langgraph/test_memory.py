@@ -15,7 +15,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp,
 from langgraph.store.memory import InMemoryStore
 
 import vmstore
-from tests.integrations.langgraph.graphs import parrot, thread, told
+from tests.integrations.langgraph.graphs import parrot, thread, words
 from tests.refusals import refused
 from vmstore.errors import InputError
 from vmstore.integrations.langgraph import VmstoreMemory, VmstoreSaver
@@ -77,8 +77,8 @@ def test_it_answers_as_the_reference_does(store: Store, question: Any) -> None:
 
 def test_another_handle_sees_the_same(tmp_path: Path) -> None:
     """Items, their changes and deletions are there in another handle, at once and after a restart."""
-    with vmstore.open(tmp_path / "agent.vms") as one, vmstore.open(tmp_path / "agent.vms") as two:
-        first, second = filled(VmstoreMemory(one)), VmstoreMemory(two)
+    with vmstore.open(tmp_path / "agent.vms") as writer, vmstore.open(tmp_path / "agent.vms") as reader:
+        first, second = filled(VmstoreMemory(writer)), VmstoreMemory(reader)
         first.delete(ADA, "tea")
         second.put(ADA, "car", {"text": "bought a car"})
         assert second.get(ADA, "tea") is None
@@ -86,17 +86,17 @@ def test_another_handle_sees_the_same(tmp_path: Path) -> None:
         first.put(ADA, "tea", {"text": "again"})
     with vmstore.open(tmp_path / "agent.vms") as store:
         memory = VmstoreMemory(store)
-        found: list[Any] = [memory.get(ADA, key) for key in ("tea", "car")]
-        assert [item.value["text"] for item in found] == ["again", "bought a car"]
+        items: list[Any] = [memory.get(ADA, key) for key in ("tea", "car")]
+        assert [item.value["text"] for item in items] == ["again", "bought a car"]
 
 
 def test_a_search_ranks_by_words(store: Store) -> None:
     """A query finds the items by their words, the best first with a score of 1, under the prefix alone."""
     memory = filled(VmstoreMemory(store))
     memory.put(BOB, "hidden", {"text": "green tea for Bob"}, index=False)
-    found = memory.search(("users",), query="green tea")
-    assert (found[0].namespace, found[0].key, found[0].score) == (ADA, "tea", 1.0)
-    assert "hidden" not in {item.key for item in found}
+    items = memory.search(("users",), query="green tea")
+    assert (items[0].namespace, items[0].key, items[0].score) == (ADA, "tea", 1.0)
+    assert "hidden" not in {item.key for item in items}
     assert memory.search(BOB, query="green tea") == []
 
 
@@ -137,14 +137,14 @@ def test_it_is_awaited(store: Store) -> None:
         await memory.aput(ADA, "tea", {"text": "green"})
         return await memory.aget(ADA, "tea"), await memory.asearch(("users",), query="green")
 
-    item, (found,) = asyncio.run(main())
-    assert (item.value, found.key) == ({"text": "green"}, "tea")
+    item, (match,) = asyncio.run(main())
+    assert (item.value, match.key) == ({"text": "green"}, "tea")
 
 
 def test_a_graph_takes_both(store: Store) -> None:
     """A graph is compiled with the checkpointer and the memory over one store."""
     memory = VmstoreMemory(store)
-    parrot(VmstoreSaver(store), memory).invoke(told("hello"), thread())
+    parrot(VmstoreSaver(store), memory).invoke(words("hello"), thread())
     memory.put(ADA, "tea", {"text": "green"})
     assert {info.session for info in store.sessions(agent="langgraph")} == {"langgraph/t", "langgraph-memory"}
 

@@ -16,7 +16,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Command
 
 import vmstore
-from tests.integrations.langgraph.graphs import asker, checkpoint, parrot, put, thread, told
+from tests.integrations.langgraph.graphs import asker, checkpoint, parrot, put, thread, words
 from tests.refusals import refused
 from vmstore.errors import InputError, UnknownError
 from vmstore.integrations.langgraph import VmstoreSaver
@@ -38,9 +38,9 @@ def texts(state: Any) -> list[str]:
 
 def values_of(saver: VmstoreSaver, config: Any) -> dict[str, Any]:
     """The values of a checkpoint's channels."""
-    found = saver.get_tuple(config)
-    assert found is not None
-    return found.checkpoint["channel_values"]
+    checkpoint = saver.get_tuple(config)
+    assert checkpoint is not None
+    return checkpoint.checkpoint["channel_values"]
 
 
 def state_bytes(store: Store, session: str = "langgraph/t") -> int:
@@ -55,10 +55,10 @@ def state_bytes(store: Store, session: str = "langgraph/t") -> int:
 def test_a_graph_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A graph's thread is there after the store was closed, and the next turn goes on from it."""
     with VmstoreSaver.from_path(tmp_path / "agent.vms") as saver:
-        parrot(saver).invoke(told("Hello"), thread())
+        parrot(saver).invoke(words("Hello"), thread())
     with VmstoreSaver.from_path(tmp_path / "agent.vms") as saver:
         graph = parrot(saver)
-        graph.invoke(told("Again"), thread())
+        graph.invoke(words("Again"), thread())
         assert texts(graph.get_state(thread())) == ["Hello", "You said: Hello", "Again", "You said: Again"]
         assert [state.metadata["step"] for state in graph.get_state_history(thread())] == [4, 3, 2, 1, 0, -1]
 
@@ -69,7 +69,7 @@ def test_a_graph_is_awaited(store: Store) -> None:
 
     async def main() -> list[str]:
         graph = parrot(saver)
-        await graph.ainvoke(told("Hello"), thread())
+        await graph.ainvoke(words("Hello"), thread())
         history = [state async for state in graph.aget_state_history(thread())]
         assert len(history) == len(list(saver.list(thread()))) == 3
         return texts(await graph.aget_state(thread()))
@@ -80,7 +80,7 @@ def test_a_graph_is_awaited(store: Store) -> None:
 def test_a_graph_waits_for_a_human(tmp_path: Path) -> None:
     """An interrupt is kept as a pending write, and answered in another process's saver."""
     with VmstoreSaver.from_path(tmp_path / "agent.vms") as saver:
-        asked = asker(saver).invoke(told("Take me home"), thread())
+        asked = asker(saver).invoke(words("Take me home"), thread())
         assert asked["__interrupt__"][0].value == "Which harbour?"
     with VmstoreSaver.from_path(tmp_path / "agent.vms") as saver:
         done = asker(saver).invoke(Command(resume="Bergen"), thread())
@@ -90,11 +90,11 @@ def test_a_graph_waits_for_a_human(tmp_path: Path) -> None:
 def test_a_graph_forks_from_its_past(store: Store) -> None:
     """A run from an older checkpoint goes its own way, and the other way is still there."""
     graph = parrot(VmstoreSaver(store))
-    graph.invoke(told("one"), thread())
+    graph.invoke(words("one"), thread())
     before = graph.get_state(thread()).config
-    graph.invoke(told("two"), thread())
+    graph.invoke(words("two"), thread())
     left = graph.get_state(thread()).config
-    graph.invoke(told("three"), before)
+    graph.invoke(words("three"), before)
     assert texts(graph.get_state(thread())) == ["one", "You said: one", "three", "You said: three"]
     assert texts(graph.get_state(left)) == ["one", "You said: one", "two", "You said: two"]
 
@@ -113,8 +113,8 @@ def test_an_encrypting_serializer_is_used(store: Store) -> None:
 
     saver = VmstoreSaver(store, serde=EncryptedSerializer(Turned()), readable=False)
     put(saver, thread(), {"note": "attack at dawn " * 200})
-    found = saver.get_tuple(thread())
-    assert found is not None and found.checkpoint["channel_values"] == {"note": "attack at dawn " * 200}
+    checkpoint = saver.get_tuple(thread())
+    assert checkpoint is not None and checkpoint.checkpoint["channel_values"] == {"note": "attack at dawn " * 200}
     session = store.session("langgraph/t")
     assert not any(b"attack" in session.content(page.page) for page in session.pages())
 
@@ -135,7 +135,7 @@ def test_a_growing_list_is_written_once(store: Store) -> None:
     assert state_bytes(store) - first < 50 * 1.2 * BLOCK_BYTES  # not 50 * first
     reader = VmstoreSaver(store)
     assert values_of(reader, config) == {"messages": messages}
-    assert [len(found.checkpoint["channel_values"]["messages"]) for found in reader.list(thread(), limit=3)] == [
+    assert [len(saved.checkpoint["channel_values"]["messages"]) for saved in reader.list(thread(), limit=3)] == [
         2_050, 2_049, 2_048
     ]  # fmt: skip
 
@@ -173,12 +173,12 @@ def test_a_checkpoint_is_one_commit(store: Store) -> None:
 
 def test_two_processes_write_one_thread(tmp_path: Path) -> None:
     """Two savers over one store's files see what the other wrote, and neither loses a checkpoint."""
-    with vmstore.open(tmp_path / "agent.vms") as one, vmstore.open(tmp_path / "agent.vms") as two:
-        savers, config = (VmstoreSaver(one), VmstoreSaver(two)), thread()
+    with vmstore.open(tmp_path / "agent.vms") as first, vmstore.open(tmp_path / "agent.vms") as two:
+        savers, config = (VmstoreSaver(first), VmstoreSaver(two)), thread()
         for step in range(6):
             config = put(savers[step % 2], config, {"n": step})
             assert savers[(step + 1) % 2].get_tuple(thread()).config == config
-        assert [found.checkpoint["channel_values"]["n"] for found in savers[0].list(thread())] == [5, 4, 3, 2, 1, 0]
+        assert [saved.checkpoint["channel_values"]["n"] for saved in savers[0].list(thread())] == [5, 4, 3, 2, 1, 0]
 
 
 # ---- what the store answers of it
@@ -187,8 +187,8 @@ def test_two_processes_write_one_thread(tmp_path: Path) -> None:
 def test_what_a_graph_said_is_found(store: Store) -> None:
     """The messages of a thread are pages of text, once each, with their roles, found across threads."""
     graph = parrot(VmstoreSaver(store))
-    graph.invoke(told("The harbour master is Olga"), thread("a"))
-    graph.invoke(told("It rains"), thread("b"))
+    graph.invoke(words("The harbour master is Olga"), thread("a"))
+    graph.invoke(words("It rains"), thread("b"))
     quote, answer = store.memory.find_quote("harbour master is Olga").quotes
     assert {quote.session, answer.session} == {"langgraph/a"}
     assert {quote.role, answer.role} == {"user", "assistant"}
@@ -198,7 +198,7 @@ def test_what_a_graph_said_is_found(store: Store) -> None:
 def test_a_message_tells_which_checkpoint_brought_it(store: Store) -> None:
     """The sources of a message lead to the checkpoint that brought it, and on to those before."""
     graph = parrot(VmstoreSaver(store))
-    graph.invoke(told("hello"), thread())
+    graph.invoke(words("hello"), thread())
     session = store.session("langgraph/t")
     (page,) = session.pages(role="assistant")
     hints = [str(session.page(link.target).hint).split(" ")[0] for link in session.lineage.ancestors(page.page)]
@@ -281,7 +281,7 @@ def test_pruning_keeps_what_deltas_need(store: Store) -> None:
     saver.prune(["t"])
     assert saver.get_delta_channel_history(config=config, channels=["log"]) == before
     assert before["log"] == {"writes": [("task", "log", "write 1"), ("task", "log", "write 2")], "seed": [1]}
-    assert [found.checkpoint["channel_values"] for found in saver.list(thread())] == [{"n": 3}, {"n": 2}, {"log": [1]}]
+    assert [saved.checkpoint["channel_values"] for saved in saver.list(thread())] == [{"n": 3}, {"n": 2}, {"log": [1]}]
 
 
 def test_a_copy_goes_its_own_way(store: Store) -> None:
@@ -291,7 +291,7 @@ def test_a_copy_goes_its_own_way(store: Store) -> None:
     put(saver, config, {"big": "b" * 40_000 + "c"})
     saver.copy_thread("t", "u")
     saver.delete_thread("t")
-    values = [found.checkpoint["channel_values"]["big"][-1] for found in VmstoreSaver(store).list(thread("u"))]
+    values = [saved.checkpoint["channel_values"]["big"][-1] for saved in VmstoreSaver(store).list(thread("u"))]
     assert values == ["c", "b"]
 
 

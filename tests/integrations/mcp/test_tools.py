@@ -61,9 +61,9 @@ def test_the_surface_is_what_the_page_lists(path: Path) -> None:
         templates = await client.list_resource_templates()
         return (
             (await client.list_tools()).tools,
-            [one.uri for one in (await client.list_resources()).resources],
-            [one.uri_template for one in templates.resource_templates],
-            {one.name for one in (await client.list_prompts()).prompts},
+            [resource.uri for resource in (await client.list_resources()).resources],
+            [template.uri_template for template in templates.resource_templates],
+            {prompt.name for prompt in (await client.list_prompts()).prompts},
         )
 
     tools, resources, templates, prompts = as_process(path, surface)
@@ -75,8 +75,8 @@ def test_the_surface_is_what_the_page_lists(path: Path) -> None:
 
 def test_a_context_is_recalled_within_its_budget(path: Path) -> None:
     """recall_context brings back what was said of the message, in the tokens it was given."""
-    found = answer(path, "recall_context", message="what is the budget for Kyoto?", session="trip", tokens=900)
-    assert "900 euros" in found["context"] + " ".join(found["recent"]) and found["tokens"] <= 900
+    context = answer(path, "recall_context", message="what is the budget for Kyoto?", session="trip", tokens=900)
+    assert "900 euros" in context["context"] + " ".join(context["recent"]) and context["tokens"] <= 900
 
 
 def test_the_past_can_be_recalled(path: Path) -> None:
@@ -95,15 +95,15 @@ def test_quotes_are_found_in_all_sessions(path: Path) -> None:
 
 def test_times_are_times(path: Path) -> None:
     """remember_when takes a preset and tells times a model can read."""
-    found = answer(path, "remember_when", preset="today", session="trip")
-    assert found["from"].endswith("T00:00:00+00:00") and len(found["passages"]) > 0
+    pages = answer(path, "remember_when", preset="today", session="trip")
+    assert pages["from"].endswith("T00:00:00+00:00") and len(pages["passages"]) > 0
 
 
 def test_a_topic_is_expanded(path: Path) -> None:
     """expand_topic gives all that was said of a topic, and says that a server that only reads keeps nothing."""
-    found = answer(path, "expand_topic", tag="money", session="trip")
-    assert [text["text"] for text in found["texts"]] == ["The budget of the trip to Kyoto is 900 euros."]
-    assert found["kept"] is False
+    topic = answer(path, "expand_topic", tag="money", session="trip")
+    assert [text["text"] for text in topic["texts"]] == ["The budget of the trip to Kyoto is 900 euros."]
+    assert topic["kept"] is False
 
 
 def test_topics_are_kept_where_the_server_may_write(path: Path) -> None:
@@ -140,22 +140,22 @@ def test_facts_are_asked_for(path: Path) -> None:
     """query_facts gives the facts of all sessions, or of one."""
     with vmstore.open(path) as store:
         store.session("trip").memory.facts.state("user", "lives in", "Oslo", attribute="home")
-    found = answer(path, "query_facts", subject="user")
-    assert [fact["what"] for fact in found["facts"]] == ["Oslo"]
+    facts = answer(path, "query_facts", subject="user")
+    assert [fact["what"] for fact in facts["facts"]] == ["Oslo"]
     assert answer(path, "query_facts", subject="user", session="harbour")["facts"] == []
 
 
 def test_vmql_answers_why(path: Path) -> None:
     """ask_vmql gives columns and rows as of any moment, and points at what is wrong with a statement."""
-    found = answer(path, "ask_vmql", statement="CALLS call, turn IN SESSION trip AS OF TURN 1")
-    assert found["rows"] == [{"call": 1, "turn": 1}]
+    rows = answer(path, "ask_vmql", statement="CALLS call, turn IN SESSION trip AS OF TURN 1")
+    assert rows["rows"] == [{"call": 1, "turn": 1}]
     assert "CALLS" in refusal(path, "ask_vmql", statement="CALS call")
 
 
 def test_vbrief_has_its_own_words(path: Path) -> None:
     """The four tools of vBRIEF take and give the names of that format."""
-    found = answer(path, "vbrief_memory_search", query="budget", tokenBudget=500)
-    assert found["results"][0]["sessionId"] == "trip"
+    hits = answer(path, "vbrief_memory_search", query="budget", tokenBudget=500)
+    assert hits["results"][0]["sessionId"] == "trip"
     loaded = answer(path, "vbrief_load_session", sessionId="trip", maxTier=0)
     assert loaded["loadedTiers"] == [0]
     assert "learnings" in answer(path, "vbrief_compress_playbook", targetRatio=0.5, categories=["x"])
@@ -221,5 +221,5 @@ def test_what_others_write_is_seen(path: Path) -> None:
         return await client.call_tool("find_quote", {"text": "tide is at nine"})
 
     with vmstore.open(path, "r") as reader:
-        found = in_process(MemoryServer(reader), work)
-    assert found.structured_content["quotes"][0]["session"] == "tide"
+        answers = in_process(MemoryServer(reader), work)
+    assert answers.structured_content["quotes"][0]["session"] == "tide"

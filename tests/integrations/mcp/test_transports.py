@@ -77,8 +77,8 @@ def names(url: str, headers: dict[str, str] | None = None) -> list[str]:
     async def work() -> list[str]:
         async with httpx2.AsyncClient(headers=headers) as sender:
             async with Client(streamable_http_client(url, http_client=sender)) as client:
-                found = await client.call_tool("domain_status", {"session": "trip"})
-                sessions: list[str] = found.structured_content["sessions"]
+                status = await client.call_tool("domain_status", {"session": "trip"})
+                sessions: list[str] = status.structured_content["sessions"]
                 return sessions
 
     return anyio.run(work)
@@ -156,8 +156,8 @@ def test_the_token_is_asked_for(guarded: Listening) -> None:
     """Without the token, or with another, nothing is answered; with it in the header all is."""
     content = json.dumps(INITIALIZE).encode()
     for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {TOKEN}"}, {"cookie": TOKEN}):
-        status, found, answer = post(guarded.port, content, headers)
-        assert (status, found["www-authenticate"]) == (401, "Bearer")
+        status, type_found, answer = post(guarded.port, content, headers)
+        assert (status, type_found["www-authenticate"]) == (401, "Bearer")
         assert TOKEN not in json.dumps(answer)
     assert names(guarded.url, {"Authorization": f"Bearer {TOKEN}"}) == ["harbour", "trip"]
 
@@ -167,9 +167,9 @@ def test_a_token_in_the_address_is_refused_and_never_logged(guarded: Listening, 
     """A token in an address is refused even if it is right, and stands in no answer."""
     content = json.dumps(INITIALIZE).encode()
     for headers in ({}, {"authorization": f"Bearer {TOKEN}"}):
-        status, found, answer = post(guarded.port, content, headers, f"/mcp?{query}")
+        status, type_found, answer = post(guarded.port, content, headers, f"/mcp?{query}")
         assert status == 400 and "has a query" in answer["error"]["reason"]
-        assert TOKEN not in json.dumps([found, answer])
+        assert TOKEN not in json.dumps([type_found, answer])
 
 
 def test_the_token_is_never_written(guarded: Listening) -> None:
@@ -185,8 +185,8 @@ def test_a_token_is_one_long_word(path: Path, tmp_path: Path, text: str, capsys:
     """A token that is short or no word is refused at the start, with the command that makes one, and not shown."""
     (tmp_path / "token").write_text(text)
     assert main(["mcp", str(path), "--http", "--port", "0", "--token-file", str(tmp_path / "token")]) == 1
-    told = capsys.readouterr().err
-    assert "openssl rand -hex 32" in told and text not in told
+    message = capsys.readouterr().err
+    assert "openssl rand -hex 32" in message and text not in message
 
 
 def lines(path: Path, *messages: bytes) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ def test_an_unknown_method_is_answered(path: Path) -> None:
     """A method there is not gets the error of JSON-RPC for it."""
     begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     unknown = {"jsonrpc": "2.0", "id": 2, "method": "memory/forget"}
-    answers = lines(path, *(json.dumps(one).encode() for one in (INITIALIZE, begun, unknown)))
+    answers = lines(path, *(json.dumps(request).encode() for request in (INITIALIZE, begun, unknown)))
     assert [answer["error"]["code"] for answer in answers if answer["id"] == 2] == [-32601]
 
 

@@ -90,8 +90,8 @@ def test_bytes_come_back(store: Store) -> None:
     message = ModelRequest([UserPromptPart(["look", BinaryContent(data=b"\x89PNG\xff\x00", media_type="image/png")])])
     history = VmstoreHistory(store, "trip")
     history.add([message])
-    (found,) = VmstoreHistory(store, "trip").messages()
-    (text, image) = found.parts[0].content
+    (read,) = VmstoreHistory(store, "trip").messages()
+    (text, image) = read.parts[0].content
     assert (text, image.data, image.media_type) == ("look", b"\x89PNG\xff\x00", "image/png")
 
 

@@ -93,8 +93,8 @@ class Talk:
         self._seconds = dict.fromkeys(("put CPU", "put wall", "get CPU", "get wall"), 0.0)
         self._timed = 0
         if resumed:
-            found = saver.get_tuple(THREAD)
-            self._config, self._messages = found.config, found.checkpoint["channel_values"]["messages"]
+            checkpoint = saver.get_tuple(THREAD)
+            self._config, self._messages = checkpoint.config, checkpoint.checkpoint["channel_values"]["messages"]
 
     def step(self, *, window: int | None = None, is_got: bool = True) -> None:
         """One more message; of the talk the last `window` are in the checkpoint."""
@@ -111,8 +111,8 @@ class Talk:
         versions = checkpoint["channel_versions"]
         self._config = self._time("put", lambda: self._saver.put(self._config, checkpoint, metadata, versions))
         if is_got:
-            found = self._time("get", lambda: self._saver.get_tuple(THREAD))
-            assert found.checkpoint["channel_values"]["messages"][-1] == made, "another checkpoint was got"
+            saved = self._time("get", lambda: self._saver.get_tuple(THREAD))
+            assert saved.checkpoint["channel_values"]["messages"][-1] == made, "another checkpoint was got"
         self._timed += 1
 
     def tell(self, times: dict[str, list[float]]) -> None:

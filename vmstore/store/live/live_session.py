@@ -290,14 +290,9 @@ class Live(PageActions):
         return self._act(lambda act: prefetch.look_for(act, query, hits, answer.total, limit))
 
     def _searched(
-        self,
-        recaller: Recaller,
-        query: str,
-        pages: Sequence[int],
-        total: int,
-        tokens: int,
+        self, recaller: Recaller, query: str, pages: Sequence[int], total: int, tokens: int,
         scores: Sequence[float] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
         found, best = tuple(dict.fromkeys(pages)), dict(zip(reversed(pages), reversed(scores), strict=bool(scores)))
         scored = tuple(ppm(best[page]) for page in found) if scores else ()

@@ -47,8 +47,8 @@ def decide(state: State, stimulus: Sequence[Stimulus]) -> DecideResult:
         return DecideResult([], [])
     room = EvictionPlan(state)
     deciding = DecisionRun(state, room)
-    for cause in WITHDRAWN:
-        room.withdraw(state.barred.leaving(state.here, cause), cause)
+    room.withdraw(state.barred.leaving(state.here, Cause.RETRACTED), Cause.RETRACTED)
+    room.withdraw(state.barred.leaving(state.here, Cause.UNAPPROVED), Cause.UNAPPROVED)
     asked = [(position, mutation) for position, mutation in stimulus if isinstance(mutation, Reference)]
     if state.settings.shape is not None:
         deciding.hold(mutation for _, mutation in asked)

@@ -23,8 +23,7 @@ from vmstore.vmql.relations.compactions import compactions_of
 from vmstore.vmql.relations.faults import faults_of, moves_of
 from vmstore.vmql.relations.mutations import Stream
 from vmstore.vmql.relations.recalls import recalls_of
-from vmstore.vmql.relations.relation import ACROSS, Relation
-from vmstore.vmql.relations.session_stream import SessionStream
+from vmstore.vmql.relations.relation import ACROSS, Relation, SessionStream
 from vmstore.vmql.relations.tags import segments_of, tags_of
 from vmstore.vmql.syntax.errors import QueryError, fault
 from vmstore.vmql.syntax.nodes import Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word, parts_of

@@ -22,8 +22,7 @@ from vmstore.vmql.host import Host
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.relations.faults import FaultScope
 from vmstore.vmql.relations.python_ctes import HANDED, handed
-from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
-from vmstore.vmql.relations.session_stream import SessionStream
+from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE, SessionStream
 from vmstore.vmql.syntax.errors import QueryError, fault, unknown
 from vmstore.vmql.syntax.nodes import (
     NOWHERE,

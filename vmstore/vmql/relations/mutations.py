@@ -55,7 +55,7 @@ from vmstore.log.port import Log
 from vmstore.views.log_reader import read_commits
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.vmql.relations.actors import Actor
-from vmstore.vmql.relations.session_stream import SessionStream
+from vmstore.vmql.relations.relation import SessionStream
 
 BATCH = 200  # commits read at once
 USES_MAX = 10_000  # references remembered

@@ -93,3 +93,14 @@ def made(name: str, meaning: str, *listed: Field, order: str = "row") -> Relatio
     named = fields(*(field._replace(sql=f'g."{field.name}"') for field in listed))
     start = Path("made", by(f"FROM vm_{name.lower()}(:rows) g"), sorted=True)
     return Relation(name, meaning, named, {"made": start}, {}, (f"g.{order}",), across=(), made=True)
+
+
+class SessionStream(NamedTuple):
+    """What one session wrote and is wanted of it, with the turn and the call in force before."""
+
+    session: int
+    name: str
+    low: int
+    high: int
+    turn: int
+    call: int
