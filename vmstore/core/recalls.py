@@ -5,7 +5,7 @@ One tally for all who tell it: it is fed from the views, from a log as it is fol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -62,3 +62,11 @@ class RecallTally:
             recall = self.recalls[number]
             if page in recall.pages:
                 recall.used.setdefault(page, position)
+
+
+def each_once(pages: Sequence[int], scores: Sequence[float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Pages that an answer may name several times, each once, with its first score in parts per million."""
+    first: dict[int, float] = {}
+    for page, score in zip(pages, scores, strict=True) if scores else ():
+        first.setdefault(page, score)
+    return tuple(dict.fromkeys(pages)), tuple(map(ppm, first.values()))

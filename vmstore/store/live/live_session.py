@@ -20,7 +20,7 @@ from vmstore.core.decision import FaultReason, Recaller
 from vmstore.core.draft import TokenUsage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
-from vmstore.core.recalls import ppm
+from vmstore.core.recalls import each_once
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import compaction, extraction, messages, page_moves, prefetch
 from vmstore.live.messages import LoggedMessage
@@ -294,8 +294,7 @@ class Live(PageActions):
         scores: Sequence[float] = (),
     ) -> None:  # fmt: skip
         """Logs what the agent recalled of its own session: what was found, and how many tokens of it were given."""
-        found, best = tuple(dict.fromkeys(pages)), dict(zip(reversed(pages), reversed(scores), strict=bool(scores)))
-        scored = tuple(ppm(best[page]) for page in found) if scores else ()
+        found, scored = each_once(pages, scores)
         log_search(self, query, Search(0, found, total, int(recaller), tokens, scores=scored))
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
@@ -304,8 +303,9 @@ class Live(PageActions):
 
     def _looks_elsewhere(self) -> bool:
         """Whether a message brings in what the user's other sessions hold."""
-        settings = self.look(lambda runtime: runtime.state.settings)
-        return settings is not None and settings.prefetch and settings.paging != "model"
+        return self.look(
+            lambda runtime: (s := runtime.state.settings) is not None and s.prefetch and s.paging != "model"
+        )
 
     def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Prompt:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
