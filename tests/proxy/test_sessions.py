@@ -112,3 +112,22 @@ def test_a_session_that_takes_no_calls_has_its_gap_elsewhere(path: Path, name: s
         (gaps,) = [info.session for info in store.sessions() if info.session not in ("live", "good")]
         ((status, error),) = [(call.status, call.error) for call in store.session(gaps).calls()]
     assert status == "gap" and name[:40] in str(error)
+
+
+def test_a_key_of_the_environment_is_for_stores_that_are_encrypted(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain store is recorded in as it is, and a new one is encrypted with the key that the environment names."""
+    key = tmp_path / "store.key"
+    vmstore.new_store_key(key)
+    with vmstore.open(path) as store:
+        store.record("s", {"messages": [{"role": "user", "content": "before"}]})
+    monkeypatch.setenv("VMSTORE_KEY_FILE", str(key))
+    new = tmp_path / "new.vms"
+    with upstream(saying()) as far:
+        for place in (path, new):
+            with proxied(place, "--upstream", far.url) as proxy:
+                proxy.say("hello", headers={"x-vmstore-session": "s"})
+                assert proxy.settled(1)["recorded"] == 1
+    assert calls(path) == {"s": 2}
+    assert calls(new, key=str(key)) == {"s": 1}

@@ -36,7 +36,10 @@ class FrameKind(IntEnum):
 
 
 class OpenStore(msgspec.Struct, frozen=True, array_like=True):
-    """The store to write to: path, namespace, file of its key, seconds to wait for others, base of session names."""
+    """The store to write to: path, namespace, file of its key, seconds to wait for others, base of session names.
+
+    `encrypted_key` is the file of the key where the store is encrypted or new, and none is named.
+    """
 
     path: str
     namespace: str
@@ -44,6 +47,7 @@ class OpenStore(msgspec.Struct, frozen=True, array_like=True):
     wait_s: float
     base: str
     redaction: str | None
+    encrypted_key: str | None = None
 
 
 class CallBegin(msgspec.Struct, frozen=True, array_like=True):

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
@@ -22,6 +23,7 @@ from vmstore.capture.client.body import ANSWER_BYTES_MAX, EVENT_STREAM, Response
 from vmstore.capture.client.recorder import ClientExchange, MissedCall, Recorder
 from vmstore.core.clock import SystemClock
 from vmstore.errors import VmstoreError
+from vmstore.namespace.encryption import key_for
 from vmstore.proxy.bodies import unpacked, without
 from vmstore.proxy.frames import (
     AnswerHead,
@@ -155,7 +157,8 @@ def recorder_of(opening: OpenStore, link: ProxyLink) -> Recorder:
     """The recorder of a store, which is opened once now; VmstoreError where it cannot be."""
 
     def opened(path: str) -> Any:
-        return open_store(path, "rw", namespace=opening.namespace, key=opening.key, wait_s=opening.wait_s)
+        key = opening.key or key_for(Path(path), opening.namespace, opening.encrypted_key)
+        return open_store(path, "rw", namespace=opening.namespace, key=key, wait_s=opening.wait_s)
 
     def settled(jobs: Sequence[ClientExchange | MissedCall], gap: str | None) -> None:
         ours = [job for job in jobs if isinstance(job, ProxyExchange | ProxyMiss)]

@@ -39,7 +39,8 @@ def proxy(arguments: argparse.Namespace, screen: Screen) -> int:
     opening = OpenStore(
         path=str(arguments.store),
         namespace=namespace_of(arguments),
-        key=key_named(arguments.store_key),
+        key=arguments.store_key,
+        encrypted_key=key_named(None),
         wait_s=WAIT_S if arguments.wait is None else arguments.wait,
         base=f"proxy-{stamp(clock.now())}",
         redaction=arguments.redact,
