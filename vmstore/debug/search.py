@@ -45,7 +45,7 @@ def search_hits(
         hits = search(ns, moments, words, FOUND_MAX, question, explain=True)
         lanes = {name: of for name, of, _ in moments}
         answer = {
-            "hits": [{**to_builtins(hit), **_place(lanes[hit.session], hit)} for hit in hits],
+            "hits": [{**hit.to_dict(), **_place(lanes[hit.session], hit)} for hit in hits],
             "explanation": to_builtins(hits.explanation),
             "notes": hits.notes,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -134,22 +134,63 @@ class Fault(msgspec.Struct, frozen=True):
     from_tier: int | None = None
 
 
-class Hit(msgspec.Struct, frozen=True):
+Marks = tuple[tuple[int, int], ...]
+
+
+class Hit:
     """A page that answers a search: how well (comparable within one answer), and the line where it does.
 
-    `marks` are where in that line the words stand that were asked for: begin and end of each. `features` are what
-    the score is the sum of, `words` the asked ones that the text has or stands near; both where they were asked for.
+    `text` is that line and `marks` are where in it the words stand that were asked for, begin and end of each; both
+    are made when they are first looked at, as `line` makes them. `features` are what the score is the sum of, `words`
+    the asked ones that the text has or stands near; both where they were asked for.
     """
 
-    session: str
-    page: str
-    score: float
-    version: int
-    position: int
-    text: str
-    marks: tuple[tuple[int, int], ...] = ()
-    features: dict[str, FeatureShare] = {}
-    words: list[MatchedWord] = []
+    __slots__ = ("_line", "_shown", "features", "page", "position", "score", "session", "version", "words")
+
+    def __init__(
+        self, session: str, page: str, score: float, version: int, position: int,
+        line: Callable[[], tuple[str, Marks]], features: Mapping[str, FeatureShare] | None = None,
+        words: Sequence[MatchedWord] = (),
+    ) -> None:  # fmt: skip
+        self.session, self.page, self.score = session, page, score
+        self.version, self.position = version, position
+        self.features, self.words = dict(features or {}), list(words)
+        self._line: Callable[[], tuple[str, Marks]] | None = line
+        self._shown: tuple[str, Marks] = ("", ())
+
+    def _excerpt(self) -> tuple[str, Marks]:
+        """The line and its marks; what it is made from is let go of."""
+        line = self._line
+        if line is not None:
+            self._shown, self._line = line(), None
+        return self._shown
+
+    @property
+    def text(self) -> str:
+        """The line that answers."""
+        return self._excerpt()[0]
+
+    @property
+    def marks(self) -> Marks:
+        """The places in the line of the words that were asked for."""
+        return self._excerpt()[1]
+
+    def explained(self, features: Mapping[str, FeatureShare], words: Sequence[MatchedWord]) -> Hit:
+        """The same hit with the reasons for its score."""
+        about = (self.session, self.page, self.score, self.version, self.position)
+        return Hit(*about, self._excerpt if self._line is None else self._line, features, words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hit as plain values."""
+        names = ("session", "page", "score", "version", "position", "text", "marks", "features", "words")
+        found: dict[str, Any] = msgspec.to_builtins({name: getattr(self, name) for name in names})
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hit) and self.to_dict() == other.to_dict()
+
+    def __repr__(self) -> str:
+        return f"Hit({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
 class Hits(list[Hit]):
@@ -396,7 +437,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 def to_json(answer: Any) -> Any:
     """An answer as plain dicts and lists."""
-    return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=str)
+    return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """A value that msgspec does not know: a hit by its fields, anything else as its text."""
+    return value.to_dict() if isinstance(value, Hit) else str(value)
 
 
 class FaultAnswer(msgspec.Struct, frozen=True):

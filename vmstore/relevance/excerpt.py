@@ -106,15 +106,32 @@ def excerpts(
     weights: Mapping[str, float] | None = None,
 ) -> Iterator[Excerpt]:
     """An `excerpt` of each text for one question."""
-    numbers = _Numbers(query, analyzer)
-    known = weights or {}
-    value = [known.get(asked.text, 1.0) for asked in query.words]
-    value += (sum(value[: len(query.words)]) + 1.0 for _ in query.phrases)
-    for text in texts:
-        answers = sorted(_answers(text, query, numbers))
-        first, last = _best(answers, value, chars)
+    return map(ExcerptMaker(query, analyzer, chars, weights).of, texts)
+
+
+class ExcerptMaker:
+    """Makes an `excerpt` of one text after the other for one question; what it learns of words serves the next."""
+
+    def __init__(
+        self,
+        query: WordQuery,
+        analyzer: Analyzer,
+        chars: int = EXCERPT_CHARS,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self._query, self._chars = query, chars
+        self._numbers = _Numbers(query, analyzer)
+        known = weights or {}
+        value = [known.get(asked.text, 1.0) for asked in query.words]
+        value += (sum(value[: len(query.words)]) + 1.0 for _ in query.phrases)
+        self._value = value
+
+    def of(self, text: str) -> Excerpt:
+        """The excerpt of a text."""
+        answers = sorted(_answers(text, self._query, self._numbers))
+        first, last = _best(answers, self._value, self._chars)
         start = answers[first].start if answers else 0
-        yield _line(text, _begin(text, start, chars), chars, answers[first : last + 1])
+        return _line(text, _begin(text, start, self._chars), self._chars, answers[first : last + 1])
 
 
 class _Numbers(dict[str, tuple[int, ...]]):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from vmstore.core.address import page_name
 from vmstore.errors import InputError
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Hit, Hits
-from vmstore.relevance.excerpt import excerpts
+from vmstore.relevance.excerpt import ExcerptMaker
 from vmstore.relevance.query import parse_query
 from vmstore.search.blend import answers
 from vmstore.search.explanation import explained
@@ -63,14 +62,17 @@ def search(
                 raise
             hits = []  # what was typed has no word, which the notes say
         asked = parse_query(query, texts.analyzer)
-        shown = excerpts(texts.texts([hit.row for hit in hits]), asked, texts.analyzer, SHOWN_CHARS)
+        line_of = ExcerptMaker(asked, texts.analyzer, SHOWN_CHARS).of
         found = [
-            Hit(moments[hit.lane][0], page_name(hit.page), round(hit.score, 6), hit.version, hit.position, *line)
-            for hit, line in zip(hits, shown, strict=True)
-        ]
+            Hit(
+                moments[hit.lane][0], page_name(hit.page), round(hit.score, 6), hit.version, hit.position,
+                partial(line_of, text),
+            )
+            for hit, text in zip(hits, texts.texts([hit.row for hit in hits]), strict=True)
+        ]  # fmt: skip
         notes = asked.notes if note is None else [*asked.notes, note]
         if not explain:
             return Hits(found, notes)
         vectors = closeness.coverage if closeness is not None else note
         about, reasons = explained(texts, query, hits, limit, score, vectors)
-        return Hits([replace(hit, **why._asdict()) for hit, why in zip(found, reasons, strict=True)], notes, about)
+        return Hits([hit.explained(*why) for hit, why in zip(found, reasons, strict=True)], notes, about)
