@@ -14,6 +14,7 @@ from vmstore.vmql.syntax.errors import QueryError
     ("text", "code", "words"),
     [
         ("PAGES WHERE typ = claim", "unknown-column", "did you mean type?"),
+        ("CALLS call, reported", "unknown-column", "did you mean tokens_reported?"),
         ("PAGES WHERE type = clam", "unknown-word", "did you mean claim?"),
         ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
         ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),

@@ -10,8 +10,14 @@ ANY = 0.0  # whatever is nearest, where one is to be named
 
 
 def suggest(name: str, names: Iterable[str], least: float = NEAR) -> str | None:
-    """The name nearest to one that is not known; None where none is at `least` so near."""
+    """The name nearest to one that is not known, else the first that ends with it; None where there is neither.
+
+    So `reported` is answered by `tokens_reported`.
+    """
     import difflib  # only a mistake needs it
 
-    close = difflib.get_close_matches(name, list(names), 1, least)
-    return close[0] if close else None
+    known = list(names)
+    close = difflib.get_close_matches(name, known, 1, least)
+    if close:
+        return close[0]
+    return next((each for each in known if name and each.lower().endswith(f"_{name.lower()}")), None)
