@@ -92,15 +92,9 @@ class Live(PageActions):
         return self._names(pages)
 
     def assistant(
-        self,
-        message: Any,
-        *,
-        tokens_in: int | None = None,
-        tokens_cached: int | None = None,
-        tokens_out: int | None = None,
-        cost: float | None = None,
-        at_us: int | None = None,
-    ) -> list[str]:
+        self, message: Any, *, tokens_in: int | None = None, tokens_cached: int | None = None,
+        tokens_out: int | None = None, cost: float | None = None, at_us: int | None = None,
+    ) -> list[str]:  # fmt: skip
         """The model answers the last call: a text, or a chat-completions message; the names of its pages.
 
         Citations in it (`[ref: p17]`) are logged, decisions become claims. Token counts are the
@@ -303,9 +297,8 @@ class Live(PageActions):
 
     def _looks_elsewhere(self) -> bool:
         """Whether a message brings in what the user's other sessions hold."""
-        return self.look(
-            lambda runtime: (s := runtime.state.settings) is not None and s.prefetch and s.paging != "model"
-        )
+        settings = self.look(lambda runtime: runtime.state.settings)
+        return settings is not None and settings.prefetch and settings.paging != "model"
 
     def pack(self, *, at_us: int | None = None, **settings: Unpack[LiveSettings]) -> Prompt:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
