@@ -467,3 +467,32 @@ def test_the_async_twin_takes_files_in_and_asks(root: Path) -> None:
             assert await live.work.digests.tasks() == await store.work.tasks()
 
     asyncio.run(work())
+
+
+def test_another_session_of_the_user_recalls_no_file_that_waits(store: Store, root: Path) -> None:
+    """A file is told to no other session before somebody approved it in its own, and to no recall once it is denied."""
+    live = asking(store)
+    live.work.artifacts.add("out/report.md", root=root)
+    other = asking(store, "s2", remembers="user")
+    other.user("What rate does the vendor ask, in percent?")
+    assert "Acme" not in str(other.memory.recall_user("vendor rate percent")) + sent(other)
+    live.work.artifacts.approve("out/report.md", who="Ann")
+    assert "Acme" in str(other.memory.recall_user("vendor rate percent"))
+    recorded = store.session("r", create=True)
+    file = recorded.work.artifacts.add("out/report.md", root=root)
+    assert "Acme" in str(recorded.memory.recall("vendor rate percent"))
+    recorded.work.artifacts.approve(file.page, who="Ann", granted=False)
+    assert "Acme" not in str(recorded.memory.recall("vendor rate percent"))
+
+
+def test_an_approval_of_an_earlier_content_opens_nothing(store: Store, root: Path) -> None:
+    """A file whose page got another content since is packed for no host, and its row tells no approval."""
+    live = asking(store)
+    file = live.work.artifacts.add("out/report.md", root=root)
+    live.work.artifacts.approve(file.page, who="Ann")
+    assert "Acme" in live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).text
+    live.update(file.page, "The vendor is Acme & Sons.")
+    assert live.work.artifacts.get(file.page).approval is None
+    assert live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).denied == [f"artifact://{file.page}"]
+    live.work.artifacts.approve(file.page, who="Ann")
+    assert "Sons" in live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).text

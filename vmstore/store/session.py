@@ -26,7 +26,8 @@ from vmstore.namespace.results import (
     SessionInfo,
     TurnInfo,
 )
-from vmstore.views.branch import Branch
+from vmstore.views.branch import NEVER, Branch
+from vmstore.views.projectors.redactions import barred_files
 from vmstore.views.reads.context import SealedCell
 from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, packed
@@ -152,8 +153,9 @@ class Session(Aliased):
         return "UTC"
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
-        """Those of some pages that recall tells nobody."""
-        return frozenset()
+        """Those of some pages that recall tells nobody: files that somebody denied."""
+        with self._ns.asking():
+            return barred_files(self._lane(), NEVER, pages)
 
     def _spoken_values(self, spoken: Sequence[SpokenMessage], position: int) -> tuple[str, dict[int, list[Any]]]:
         """The values of some messages in the shape they were sent in, by message."""

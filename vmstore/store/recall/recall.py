@@ -22,6 +22,7 @@ from vmstore.store.reads.search import Moments, question_of
 from vmstore.store.recall.periods import Period
 from vmstore.store.recall.results import Passage, RecallAnswer, RecalledText
 from vmstore.views.branch import NEVER, Branch
+from vmstore.views.projectors.redactions import barred_files
 from vmstore.views.reads.annotations import notes_of
 
 QUERY_CHARS_MAX = 10_000  # of a query: more says no better what is looked for
@@ -96,12 +97,12 @@ def without(answer: FoundTexts, untold: Untold) -> FoundTexts:
 
 
 def taken_back(ns: Namespace) -> Untold:
-    """Answers which pages were deleted or retracted by now, in whichever session."""
+    """Answers which pages no prompt is told by now, in whichever session: retracted ones, and files not approved."""
 
     def untold(lane: Branch, pages: Sequence[int]) -> frozenset[int]:
         with ns.asking():
-            notes = notes_of(lane, NEVER, pages)
-        return frozenset(page for page, note in notes.items() if note.status == Standing.SUPERSEDED)
+            notes, barred = notes_of(lane, NEVER, pages), barred_files(lane, NEVER, pages)
+        return barred.union(page for page, note in notes.items() if note.status == Standing.SUPERSEDED)
 
     return untold
 

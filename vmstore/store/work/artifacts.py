@@ -23,7 +23,9 @@ from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_reads import asked_at
 from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work.plans import Plans
-from vmstore.views.projectors.redactions import policy_at
+from vmstore.views.branch import NEVER
+from vmstore.views.projectors.decisions import settings_at
+from vmstore.views.projectors.redactions import barred_files, policy_at
 from vmstore.work.artifact import TAG, ArtifactCheck, ProjectFile, checked, project_file
 
 NAME_CHARS_MAX, WHO_CHARS_MAX = 200, 200
@@ -155,9 +157,11 @@ class Artifacts:
 
 def opens(session: SessionHost, file: ArtifactInfo) -> bool:
     """Whether a text for a prompt may hold what a file says: approved, or allowed by its session and not denied."""
-    look = getattr(session, "look", None)
-    allows = look is not None and look(lambda runtime: runtime.state.settings.artifacts == "allow")
-    return file.approval == "approved" or bool(allows and file.approval is None)
+    with session._ns.asking():
+        lane, number = session._lane(), page_position(file.page) or 0
+        if barred_files(lane, NEVER, [number]):
+            return False
+        return file.approval == "approved" or settings_at(lane, NEVER) is not None
 
 
 def _taken(pen: Pen, file: ProjectFile, before: ArtifactInfo | None, task: str | None, *, whole: bool) -> int:

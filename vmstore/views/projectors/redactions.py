@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
 from vmstore.core.mutation_kind import CHARTER
-from vmstore.core.page import WordEnum
+from vmstore.core.page import PageType, WordEnum
 from vmstore.core.redaction import Approve, Artifact, HiddenKind, Reason, Redact, Redaction
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projector import PlacedMutation, Projector
+from vmstore.views.projectors.decisions import settings_at
 from vmstore.views.stored_cells import read_cells
 
 READ_AT_ONCE = 200  # contents
@@ -70,6 +71,26 @@ def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) ->
     """By which word redaction is lifted now for a kind of export; None where it is not."""
     last = [approval for approval in approvals_of(db, session) if approval.artifact in (artifact, Artifact.ALL)][-1:]
     return last[0] if last and last[0].granted and (last[0].until is None or now < last[0].until) else None
+
+
+def barred_files(lane: Branch, position: int, pages: Iterable[int]) -> frozenset[int]:
+    """Those of some pages that are files which no prompt may hold: denied, or waiting where their session asks.
+
+    An approval is of what a file held then: another content of it waits again, while a denial goes on.
+    """
+    listed, stretches = json.dumps(list(pages)), lane.upto(position)
+    files = {page for s in stretches for (page,) in lane.db.execute(_FILES, (s.session, listed, s.high))}
+    if not files:
+        return frozenset()
+    words: dict[int, int] = {}
+    for stretch in reversed(stretches):
+        for page, word in lane.db.execute(_WORDS, {"session": stretch.session, "pages": listed, "high": stretch.high}):
+            if word is not None:
+                words[page] = word
+            elif words.get(page):
+                del words[page]
+    asks = (settings_at(lane, position) or {}).get("artifacts") == "ask"
+    return frozenset(page for page in files if words.get(page, int(not asks)) == 0)
 
 
 class RedactionRecord(NamedTuple):
@@ -150,6 +171,13 @@ _APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
   FROM sessions own CROSS JOIN approvals a ON a.session = own.session
  WHERE own.hidden = ? AND a.page = 0 AND a.of = (SELECT uid FROM sessions WHERE session = ?) ORDER BY a.position"""
 assert _APPROVALS.partition("FROM")[0].count(",") + 1 == len(Approval._fields), "a row becomes a tuple by place"
+_FILES = f"""SELECT page FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?)) AND page <= ?
+  AND type = {int(PageType.ARTIFACT)} AND coalesce(message, 0) = 0"""
+_WORDS = """SELECT page, granted FROM (
+  SELECT position, page, granted FROM approvals WHERE session = :session AND of IS NULL
+   AND page IN (SELECT value FROM json_each(:pages)) AND position <= :high
+  UNION ALL SELECT position, page, NULL FROM changes WHERE session = :session AND level = 0
+   AND page IN (SELECT value FROM json_each(:pages)) AND position <= :high) ORDER BY position"""
 _COLUMNS = "position, page, type, reason, count, by, found, tokens_before, tokens_after"
 assert _COLUMNS.count(",") + 1 == len(RedactionRecord._fields), "a row becomes a tuple by place"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page

@@ -130,8 +130,9 @@ class Consent(WordEnum):
     APPROVED = 1
 
 
-_CONSENTED = f"""consented(session, page, granted, who) AS MATERIALIZED (SELECT session, page, granted, who FROM (
- SELECT {{of}} AS session, x.page AS page, x.granted AS granted, x.who AS who, max(x.position)
+_CONSENTED = f"""consented(session, page, granted, who, since) AS MATERIALIZED (
+ SELECT session, page, granted, who, since FROM (
+ SELECT {{of}} AS session, x.page AS page, x.granted AS granted, x.who AS who, max(x.position) AS since
  {own("approvals x")} WHERE x.page AND x.of IS NULL GROUP BY 1, 2))"""
 CONSENTED = each(_CONSENTED)
 """What was said last of each file: whether a prompt may hold it, and by whom."""
@@ -263,6 +264,7 @@ ATOMS = Relation(
 
 # ---- artifacts
 
+_WORD = "iif(n.granted AND c.position > n.since, NULL, n.{0})"  # an approval is of what the file held then
 _OF_FILES = "active, or abandoned where a later file of its path is there"
 
 ARTIFACTS = Relation(
@@ -279,8 +281,8 @@ ARTIFACTS = Relation(
         _TOKENS,
         _TASK,
         _STATUS._replace(meaning=_OF_FILES),
-        Field("approval", word(Consent), "whether somebody said that a prompt may hold it", "n.granted"),
-        Field("approved_by", TEXT, "who said so", "n.who"),
+        Field("approval", word(Consent), "whether somebody said that a prompt may hold it", _WORD.format("granted")),
+        Field("approved_by", TEXT, "who said so", _WORD.format("who")),
         Field("refused", INTEGER, "how often it was asked for and not approved", "coalesce(d.times, 0)"),
         _TAGS,
         Field("turn", INTEGER, "the turn in which it was taken in", "p.turn"),
