@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
+from mcp.shared.exceptions import MCPError
+
 import vmstore
 from tests.integrations.mcp.serving import as_process, fill, in_process
 from vmstore.integrations.mcp.server import MemoryServer
@@ -168,8 +170,9 @@ def test_resources_give_the_topics(path: Path) -> None:
     async def work(client: Any) -> Any:
         listed = await client.read_resource("virtualcontext://domains")
         money = await client.read_resource("virtualcontext://domains/money")
-        with pytest.raises(Exception, match="domain_status lists its topics"):
+        with pytest.raises(MCPError) as refused:
             await client.read_resource("virtualcontext://domains/nothing")
+        assert "'nothing'" in str(refused.value) and "domain_status" in str(refused.value)
         return listed.contents[0].text, money.contents[0].text
 
     with vmstore.open(path, "r") as store:
