@@ -226,3 +226,17 @@ def test_what_others_write_is_seen(path: Path) -> None:
     with vmstore.open(path, "r") as reader:
         answers = in_process(MemoryServer(reader), work)
     assert answers.structured_content["quotes"][0]["session"] == "tide"
+
+
+def test_a_topic_tells_no_file_that_waits(path: Path, tmp_path: Path) -> None:
+    """Of the pages of a topic a file is told once somebody approved it, where its session asks for that."""
+    (tmp_path / "report.md").write_text("The vendor is Acme.")
+    with vmstore.open(path) as store:
+        live = store.live_session("offers", l0_tokens_max=8_000, artifacts="ask")
+        live.user("What does the report say?")
+        page = live.work.artifacts.add("report.md", root=tmp_path).page
+        live.annotate(page, tags=["vendors"])
+    assert "Acme" not in str(answer(path, "expand_topic", tag="vendors", session="offers"))
+    with vmstore.open(path) as store:
+        store.session("offers").work.artifacts.approve(page, who="Ann")
+    assert "Acme" in str(answer(path, "expand_topic", tag="vendors", session="offers"))

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec
 from mcp.server.mcpserver.exceptions import ToolError
 from msgspec import to_builtins
 
+from vmstore.core.address import page_position
 from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -206,7 +207,9 @@ class McpTools:
         pages = session.pages(tag=tag)
         if not pages:
             raise UnknownError(f"no page of {session.name!r} is about {tag!r:.60}; domain_status lists its topics")
-        return [_page(session, page.page) for page in pages]
+        numbers = {page.page: page_position(page.page) or 0 for page in pages}
+        barred = session._untold(list(numbers.values()))
+        return [_page(session, name) for name, number in numbers.items() if number not in barred]
 
 
 def answering(function: Callable[P, Answer]) -> Callable[P, Answer]:
