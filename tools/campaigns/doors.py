@@ -39,7 +39,7 @@ def of_store(store: vmstore.Store) -> Iterator[Door]:
     """Questions about all sessions at once."""
     yield "sessions", lambda: strictly(msgspec.to_builtins(store.sessions()))
     yield "info", lambda: strictly(msgspec.to_builtins(store.info()))
-    yield "search", lambda: strictly(msgspec.to_builtins(store.search("gate noon page")))
+    yield "search", lambda: strictly([hit.to_dict() for hit in store.search("gate noon page")])
     yield "pages by tag", lambda: strictly(msgspec.to_builtins(store.pages(tag="a")))
     yield "SESSIONS", lambda: rows(store.query("SESSIONS"))
     for name in ("PAGES", "CALLS", "MESSAGES", "TURNS"):
@@ -57,7 +57,7 @@ def of_session(store: vmstore.Store, session: Session, chance: random.Random) ->
     yield "info", lambda: strictly(msgspec.to_builtins(session.info()))
     for what in ("pages", "faults", "turns", "calls"):
         yield what, lambda what=what: strictly(msgspec.to_builtins(getattr(session, what)()))
-    yield "search", lambda: strictly(msgspec.to_builtins(session.search("gate one", limit=3)))
+    yield "search", lambda: strictly([hit.to_dict() for hit in session.search("gate one", limit=3)])
     for relation in RELATIONS:
         if relation not in ("SESSIONS",):
             yield relation, lambda relation=relation: rows(store.query(relation, session=name))
