@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import vmstore
-from vmstore.errors import VmstoreError
+from tests.refusals import refused
+from vmstore.errors import UnknownError
 
 Json = dict[str, Any]
 S = 1_700_000_000_000_000_000  # nanoseconds since 1970
@@ -114,7 +113,7 @@ def test_a_request_is_never_given_back_as_recorded(tmp_path: Path) -> None:
     """The messages are the instrumentation's account, so the request itself is refused."""
     with vmstore.memory_store() as store:
         store.import_file(written(tmp_path / "trace.jsonl", export(asked(1, [WHERE], JAPAN))))
-        with pytest.raises(VmstoreError, match="derived"):
+        with refused("request-not-logged", UnknownError, "derived"):
             store.session("t1").wire.request(call=1)
         assert store.session("t1").context(call=1).fidelity == "derived"
 
