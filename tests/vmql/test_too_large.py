@@ -10,6 +10,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.growing import steps
 from tests.refusals import refused
 from vmstore.errors import CorruptError, InternalError
 from vmstore.vmql.planner.plan import Plan
@@ -86,6 +87,38 @@ def test_a_fault_of_ours_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monkey
             list(store.query("PAGES page, tags"))
         with refused("views-damaged", CorruptError):
             store.pages()
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/"])
+@pytest.mark.parametrize("text", ["PAGES page WHERE tokens = {0}", "PAGES {0}", "PAGES page ORDER BY {0}"])
+def test_operations_that_stand_too_deep_are_pointed_at(store: vmstore.Store, text: str, sign: str) -> None:
+    """A hundred operations in one another are answered, one more is refused, and so is a text full of them."""
+    list(store.query(text.format(f" {sign} ".join(["tokens"] * 100))))
+    for many in (102, 100_000):
+        with pytest.raises(QueryError) as found:
+            store.query(text.format(f" {sign} ".join(["tokens"] * many)))
+        assert found.value.code == "too-deep" and found.value.pointed()
+
+
+def test_what_is_deeper_than_the_stack_is_no_fault_of_ours(store: vmstore.Store) -> None:
+    """Operations and parentheses that are each within their limits, and together are not, are refused too."""
+    chain, deep = " + ".join(["tokens"] * 90), "tokens"
+    for at in range(60):
+        deep = f"({deep}) + {chain}" if at % 2 else f"tokens + ({deep})"
+    with pytest.raises(QueryError) as found:
+        list(store.query(f"PAGES {deep}"))
+    assert found.value.code == "too-deep" and found.value.pointed()
+
+
+def test_each_operation_is_read_once(store: vmstore.Store) -> None:
+    """Twice the operations in one another cost at most three times the steps: none is read again for each above it."""
+
+    def asked(count: int) -> None:
+        store.query(f"PAGES {' + '.join(['tokens'] * count)} WHERE tokens = {count}")
+
+    asked(2)
+    few, many = steps(lambda: asked(10)), steps(lambda: asked(20))
+    assert many < 3 * few, (few, many)
 
 
 # ---- limits that are asked for

@@ -19,7 +19,7 @@ from vmstore.vmql.host import Host
 from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.scope import Params
 from vmstore.vmql.syntax.errors import QueryError
-from vmstore.vmql.syntax.nodes import Statement
+from vmstore.vmql.syntax.nodes import SourceSpan, Statement
 
 if TYPE_CHECKING:
     from vmstore.vmql.execution.sql import SqlDoor
@@ -68,6 +68,9 @@ class QueryEngine:
             self._asked.add(query.watch)
         try:
             return answer(query, statement).within(within.rows, partial(within.more, text))
+        except RecursionError:
+            message, hint = "operations and parentheses stand too deep in one another", "write it flatter, or in parts"
+            raise QueryError(message, code="too-deep", text=text, span=SourceSpan(0, len(text)), hint=hint) from None
         except QueryError as error:
             if not error.text:
                 error.text = text

@@ -251,8 +251,7 @@ class Binder:
         return Term(sql.format(*shown), gives or of[0].form, name, any(term.sums for term in of), loose)
 
     def _arithmetic(self, expr: Arithmetic) -> Term:
-        timed = any(self._is_time(side) for side in (expr.left, expr.right))
-        left, right = (self._side(side, TIME if timed else REAL) for side in (expr.left, expr.right))
+        left, right = self._sides(expr)
         kinds, op = {left.form.type, right.form.type}, expr.op
         sums, loose = left.sums or right.sums, (*left.loose, *right.loose)
         if kinds == {"time"} and op == "-":
@@ -266,12 +265,16 @@ class Binder:
         form = INTEGER if kinds == {INTEGER.type} and op != "/" else REAL
         return Term(f"(1.0 * {sql})" if op == "/" else f"({sql})", form, written(expr), sums, loose)
 
-    def _is_time(self, expr: Expr) -> bool:
-        """Whether one side of an operation is a time, so that the other is read as one."""
-        return not isinstance(expr, Value | Param | Subquery) and self.term(expr).form.type == "time"
+    def _sides(self, expr: Arithmetic) -> tuple[Term, Term]:
+        """Both sides of an operation, each bound once: what is handed in beside a time is read as one."""
+        sides = (expr.left, expr.right)
+        bound = {at: self._argument(side) for at, side in enumerate(sides) if not isinstance(side, _HANDED)}
+        form = TIME if any(term.form.type == "time" for term in bound.values()) else REAL
+        left, right = (bound.get(at) or self._side(side, form) for at, side in enumerate(sides))
+        return left, right
 
     def _side(self, expr: Expr, form: ColumnType) -> Term:
-        """One side of an operation; what is handed in is of the form that is wanted."""
+        """One side of an operation that is handed in, in the form that is wanted."""
         if isinstance(expr, Param | Subquery) or (isinstance(expr, Value) and form is TIME):
             return Term(self.place(expr, form, a_type(form.type)), form, written(expr))
         return self._argument(expr)
@@ -480,4 +483,5 @@ def _form_of(value: object) -> ColumnType:
     return REAL if isinstance(value, float) else TEXT
 
 
+_HANDED = Value | Param | Subquery
 _FLIPPED: dict[str, Comparison] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -15,6 +15,7 @@ from vmstore.vmql.syntax.rule import CLAUSES, RULES, SyntaxRule
 
 INTEGER_MAX: Final = 2**63 - 1
 INTEGER_DIGITS_MAX: Final = len(str(INTEGER_MAX))
+OPERATIONS_MAX: Final = 100  # one in another: each costs the stack of who reads it
 REFERENCE_SIGNS: Final = frozenset("/@#%")
 
 Maker: TypeAlias = Callable[..., Any]
@@ -158,6 +159,25 @@ def _unlike(op: s.Comparison) -> Maker:
 
 
 MAKERS["not_like"], MAKERS["not_matches"] = _unlike("LIKE"), _unlike("MATCHES")
+
+
+def _operation(name: str) -> Maker:
+    made = MAKERS[name]
+
+    def make(span: SourceSpan, left: Expr, right: Expr) -> Expr:
+        deep, inner = 0, left
+        while isinstance(inner, s.Arithmetic):
+            deep, inner = deep + 1, inner.left
+        if deep >= OPERATIONS_MAX:
+            message = f"operations stand in operations {OPERATIONS_MAX} deep at most"
+            raise fault(message, "too-deep", span, hint="write it in parts, in columns of their own")
+        operation: Expr = made(span, left, right)
+        return operation
+
+    return make
+
+
+MAKERS.update({name: _operation(name) for name in ("plus", "minus", "times", "over")})
 
 
 def _moving(before: s.Comparison, after: s.Comparison) -> Maker:
