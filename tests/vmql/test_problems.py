@@ -56,6 +56,12 @@ def test_no_control_character_is_shown_as_it_is() -> None:
     assert line[caret.index("^")] == "!"
 
 
+def test_no_control_character_is_said_as_it_is() -> None:
+    """What an error says of a text holds a visible sign for each control character of it too."""
+    error = QueryError("unexpected `\x9b[31m`\nhere", code="x", hint="write 'a\u202eb'")
+    assert str(error) == "unexpected `\ufffd[31m`\nhere; write 'a\ufffdb'"
+
+
 def test_a_query_error_is_one_of_the_store() -> None:
     """A query error can be caught as any other of vmstore's, and says its words and its hint."""
     with refusals.refused("no-statement", VmstoreError):

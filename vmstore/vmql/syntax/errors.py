@@ -40,7 +40,9 @@ class QueryError(InputError):
         self.hint = hint
 
     def __str__(self) -> str:
-        return self.message if self.hint is None else f"{self.message}; {self.hint}"
+        """The message and the hint; a control character in them is shown as one visible sign, as `pointed` does."""
+        said = self.message if self.hint is None else f"{self.message}; {self.hint}"
+        return said if said.isprintable() else "".join(sign if sign == "\n" else _visible(sign) for sign in said)
 
     def pointed(self) -> str:
         """The line of the text that is wrong and a caret under the place; "" where there is no text.
