@@ -175,7 +175,7 @@ class Redrive:
             case m.GuardTrip() | m.Promote() | m.Approve():
                 self._worked(act, mutation)
             case m.Reply():
-                act.tell(msgspec.structs.replace(mutation, aside=None))
+                act.tell(msgspec.structs.replace(mutation, aside=None, cost=None))  # paid once, by the source
             case m.Pack():
                 self._notice(act, messages)
                 for page, use in self._uses.by_call.get(mutation.call, {}).items():

@@ -72,10 +72,13 @@ class SessionRow(msgspec.Struct):
 class SessionsProjector(Projector):
     """Sessions: names, origins, counts. `hidden` is 1 for unfinished imports and 2 for the namespace's own session.
 
+    What was forked, spawned or continued from a user's session is of that user too, unless it names another.
+
     A row of `closings` says how a session stands from a position on: that it ended, or was taken up again.
     """
 
     name = "sessions"
+    version = 2
     schema: ClassVar = {
         "sessions": """session INTEGER PRIMARY KEY, uid BLOB, name TEXT, origin INTEGER, parent INTEGER,
             fork_position INTEGER, spawned_by INTEGER, user TEXT, agent TEXT, title TEXT, source TEXT, key BLOB,
@@ -174,7 +177,7 @@ class SessionsProjector(Projector):
             parent=parent,
             fork_position=m.parent_position,
             spawned_by=m.spawned_by,
-            user=plain(meta.get("user")),
+            user=plain(meta.get("user")) or self._owner(parent),
             agent=plain(meta.get("agent")),
             title=plain(meta.get("title")),
             source=placed.text(m.source),
@@ -194,6 +197,11 @@ class SessionsProjector(Projector):
         self.at_hand[placed.session] = standing
         self._opened[m.uid] = placed.session
         return standing
+
+    def _owner(self, parent: int | None) -> str | None:
+        """The user of the session that another came from."""
+        came_from = None if parent is None else self.standing(parent)
+        return None if came_from is None else came_from.user
 
     def flush(self) -> None:
         """Writes the sessions that opened or moved on."""
