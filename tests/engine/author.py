@@ -49,6 +49,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
+from vmstore.core.redaction import HiddenKind, Redact
 from vmstore.core.tags import TagMethod
 from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.engine.batch import Batch
@@ -423,6 +424,14 @@ class Author:
         if page is not None:
             skill = self.batch.cell(b"skill%d" % (deed.b % 3))
             self.batch.add(Promote(page, skill, deed.c, deed.c + deed.d + 1, (self._page(deed.b) or page,)))
+
+    def do_redact(self, deed: Deed) -> None:
+        """Something is hidden in a page, or the policy for secrets changes."""
+        page = self._page(deed.a)
+        if page is None or deed.c % 2:
+            self.batch.add(Redact(policy=deed.b % 3))
+        else:
+            self.batch.add(Redact(page, count=deed.d + 1, found=((HiddenKind.EMAIL, 1, deed.d + 1),)))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

@@ -176,6 +176,14 @@ def _last(what: str, table: str) -> str:
  ORDER BY x.position DESC LIMIT 1)"""
 
 
+# The last that was set, by the session itself or by those it forked from, whose positions come before its own.
+_POLICY = f"""coalesce(x.policy, 0) FROM (SELECT 1) LEFT JOIN (WITH RECURSIVE past(session, high) AS (
+  SELECT s.session, lane.high UNION ALL SELECT f.parent, f.fork_position FROM past CROSS JOIN sessions f
+   ON f.session = past.session AND f.origin = {int(Origin.FORK)} AND f.parent IS NOT NULL)
+ SELECT y.policy AS policy FROM past CROSS JOIN policies y ON y.session = past.session AND y.position <= past.high
+ ORDER BY y.position DESC LIMIT 1) x"""
+
+
 def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*)") -> str:
     """A count of a session's row, counted again where it is asked of the past."""
     within = f"FROM {table} {alias} WHERE {alias}.session = s.session AND {moment} <= lane.high"
@@ -274,7 +282,12 @@ SESSIONS = Relation(
             " AND t.call AND t.call <> t.page)",
         ),
         asked("trivial", BOOLEAN, "whether little happened in it: one turn at most, and no tool called", _TRIVIAL),
-        asked("redaction", word(Redaction), "what it does with secrets now", "s.redaction"),
+        asked(
+            "redaction",
+            word(Redaction),
+            "what it does with secrets",
+            f"iif(lane.high >= s.position, s.redaction, (SELECT {_POLICY}))",
+        ),
         asked(
             "redactions",
             INTEGER,
