@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.author import DEEDS as TOLD
+from tests.engine.author import DEEDS as OTHERS
 from tests.engine.author import NUMBER, Author, Deed, engine_over
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.namespace.namespace import Namespace
@@ -18,13 +18,13 @@ from vmstore.views.projection import Projection
 from vmstore.vmql.relations import calls
 from vmstore.vmql.relations.catalog import RELATIONS
 
-DEEDS = (*TOLD, "say", "say", "pack", "tool_call", "guard", "promote", "redact")
+DEEDS = (*OTHERS, "say", "say", "pack", "tool_call", "guard", "promote", "redact")
 STORIES = st.lists(st.builds(Deed, st.sampled_from(DEEDS), NUMBER, NUMBER, NUMBER, NUMBER), min_size=12, max_size=40)
 ASKED = {name: f"{name} {', '.join(relation.fields)}" for name, relation in RELATIONS.items() if name != "METRICS"}
 """Every relation with all of its columns; METRICS wants settings that a kernel would take."""
 
 
-def told(author: Author) -> Store:
+def store_of(author: Author) -> Store:
     """A store over the log of an author, with views of its own."""
     log = author.engine.log
     projection, clock = Projection(log, apsw.Connection(":memory:")), ManualClock(1_000, 7)
@@ -35,7 +35,7 @@ def moved(story: list[Deed], cut: int) -> list[str]:
     """What a session answers of a moment of its past otherwise than it did when the story stood there."""
     author = Author(engine_over())
     author.write(story[:cut])
-    store = told(author)
+    store = store_of(author)
     ends = {info.session: info.position for info in store.sessions()}
     then: dict[tuple[str, str], Any] = {
         (session, name): store.query(f"{asked} IN SESSION '{session}'").to_dicts()
@@ -43,14 +43,14 @@ def moved(story: list[Deed], cut: int) -> list[str]:
         for name, asked in ASKED.items()
     }
     author.write(story[cut:])
-    store, found = told(author), []
+    store, changes = store_of(author), []
     for (session, name), rows in then.items():
         text = f"{ASKED[name]} IN SESSION '{session}' AS OF POSITION {ends[session]}"
         now = store.query(text).to_dicts()
         if now != rows:
-            other = {key for one, two in zip(rows, now, strict=False) for key in one if one[key] != two[key]}
-            found.append(f"{name} of {session} at {ends[session]}: {len(rows)} and {len(now)} rows, {sorted(other)}")
-    return found
+            other = {key for row, later in zip(rows, now, strict=False) for key in row if row[key] != later[key]}
+            changes.append(f"{name} of {session} at {ends[session]}: {len(rows)} and {len(now)} rows, {sorted(other)}")
+    return changes
 
 
 @given(STORIES, st.integers(3, 30))
@@ -63,7 +63,7 @@ def test_a_policy_of_a_past_moment_is_that_of_the_moment() -> None:
     """What a session does with secrets is told as it stood then, a fork's as what it left, also by its time."""
     author = Author(engine_over())
     author.write([Deed("redact", b=1), Deed("end"), Deed("fork", a=1), Deed("redact", b=2), Deed("end")])
-    store = told(author)
+    store = store_of(author)
     opened = store.session("s1").info().position - 1
     assert list(store.query("SESSIONS redaction IN SESSION 's1'")) == [("refuse",)]
     assert list(store.query(f"SESSIONS redaction IN SESSION 's1' AS OF POSITION {opened}")) == [("mask",)]

@@ -95,9 +95,9 @@ def test_operations_that_stand_too_deep_are_pointed_at(store: vmstore.Store, tex
     """A hundred operations in one another are answered, one more is refused, and so is a text full of them."""
     list(store.query(text.format(f" {sign} ".join(["tokens"] * 100))))
     for many in (102, 100_000):
-        with pytest.raises(QueryError) as found:
+        with pytest.raises(QueryError) as refusal:
             store.query(text.format(f" {sign} ".join(["tokens"] * many)))
-        assert found.value.code == "too-deep" and found.value.pointed()
+        assert refusal.value.code == "too-deep" and refusal.value.pointed()
 
 
 def test_what_is_deeper_than_the_stack_is_no_fault_of_ours(store: vmstore.Store) -> None:
@@ -105,9 +105,9 @@ def test_what_is_deeper_than_the_stack_is_no_fault_of_ours(store: vmstore.Store)
     chain, deep = " + ".join(["tokens"] * 90), "tokens"
     for at in range(60):
         deep = f"({deep}) + {chain}" if at % 2 else f"tokens + ({deep})"
-    with pytest.raises(QueryError) as found:
+    with pytest.raises(QueryError) as refusal:
         list(store.query(f"PAGES {deep}"))
-    assert found.value.code == "too-deep" and found.value.pointed()
+    assert refusal.value.code == "too-deep" and refusal.value.pointed()
 
 
 def test_each_operation_is_read_once(store: vmstore.Store) -> None:
