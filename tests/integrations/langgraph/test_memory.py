@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langgraph", reason="runs in the lane of tools/integrations.py")
+pytest.importorskip("langgraph.graph", reason="runs in the lane of tools/integrations.py")
 
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langgraph", reason="runs in the lane of tools/integrations.py")
+pytest.importorskip("langgraph.graph", reason="runs in the lane of tools/integrations.py")
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
