@@ -18,6 +18,7 @@ from vmstore.store.store import Store
 PAGE = Path(__file__).resolve().parent.parent.parent / "specs" / "questions.md"
 NAME, FORK, LIVE = "planning-220", "try-b", "live"
 OF_LIVE = frozenset({50, 54, 56, 66, 68, 69, 70, 74})  # questions that only a session with a memory has an answer to
+OF_ALL = (59,)  # asked in SQL about all sessions
 
 
 class Question(NamedTuple):
@@ -72,7 +73,7 @@ def answered(store: Store, number: int, **fields: Any) -> list[tuple[Any, ...]]:
     session = LIVE if number in OF_LIVE else NAME
     if asked.language == "vmql":
         return list(store.query(asked.statement, session=session, params=whole))
-    return list(store.sql(asked.statement, session=session, params=whole))
+    return list(store.sql(asked.statement, session=None if number in OF_ALL else session, params=whole))
 
 
 def test_the_page_says_how_many_are_answered() -> None:

@@ -73,6 +73,7 @@ from vmstore.vmql.syntax.errors import QueryError
         ("FORK SESSION 'planning-220' AS ''", "bad-name", "a name that is not empty"),
         ("FORK SESSION 'planning-220' AT POSITION 8 AS 'x'", "no-such-moment", "is no commit end"),
         ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
+        ("EXPLAIN VERIFY", "not-explained", "explain a question"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str, words: str) -> None:

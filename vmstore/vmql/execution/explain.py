@@ -35,6 +35,7 @@ from vmstore.vmql.syntax.nodes import (
     Statement,
     Tail,
     Value,
+    Verify,
     Word,
     columns_named,
     parts_of,
@@ -66,8 +67,8 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
     from vmstore.vmql.execution.query import rows_of
 
     inner = statement.statement
-    if isinstance(inner, Fork | Explain):
-        message = "a statement that writes is not explained, nor is EXPLAIN itself"
+    if isinstance(inner, Fork | Explain | Verify):  # VERIFY waits for writers, which nobody may who asks
+        message = "a statement that writes or checks the whole store is not explained, nor is EXPLAIN itself"
         raise fault(message, "not-explained", statement.span, "explain a question")
     probe = query.beside(inner)
     probe.noted, probe.dry = [], not statement.analyze
