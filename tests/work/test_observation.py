@@ -131,6 +131,14 @@ def test_a_line_takes_less_than_twenty_tokens() -> None:
         assert tokens(line(of)) < 20 and line(of).startswith("p1 ")
 
 
+def test_a_line_says_what_was_done_whatever_was_learned() -> None:
+    """Of a reading that taught a dozen things the line has the file, and a call without a name has one all the same."""
+    why = " ".join(f"learning: step {n} must come before step {n + 1}." for n in range(20)).replace(". l", ".\n\nl")
+    taught = seen("read_file", {"path": "src/order.py"}, "x = 1\n" * 40, why=why)
+    assert len(key_facts(taught)) == 12 and line(taught) == "p1 read_file src/order.py"
+    assert line(seen("", {}, "")) == "p1 tool"
+
+
 def test_steps_keep_their_limits_and_say_more_each() -> None:
     """Each step takes at most its tokens, and what they cost is what they take."""
     todos = [("add PKCE", True), ("update the README", False)]

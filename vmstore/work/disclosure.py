@@ -12,7 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
-from vmstore.work.observation import Observation, compressed, key_facts, kind_of, tests_in, tokens
+from vmstore.work.observation import (
+    KeyFact,
+    Observation,
+    action_of,
+    compressed,
+    facts_of,
+    heaviest,
+    kind_of,
+    tests_in,
+    tokens,
+)
 
 LIMITS = (20, 50, 200, 800, 2_000)
 ACCOUNT = 3  # the step that has the shorter form of each observation
@@ -53,16 +63,18 @@ class SessionAnswer(NamedTuple):
 def line(of: Observation) -> str:
     """An observation on a line of a list: its page, what was done to what, and that it failed."""
     mark = "✗ " if of.failed else ""
-    return _within(f"{of.page} {mark}{key_facts(of)[0].text}", LINE_TOKENS_MAX)
+    return _within(f"{of.page} {mark}{action_of(of)}", LINE_TOKENS_MAX)
 
 
 def steps_of(of: SessionRecord) -> list[DisclosureStep]:
     """The steps of a session that say anything, in order."""
     kinds = [kind_of(one) for one in of.observations]
-    facts = [[fact.text for fact in key_facts(one)] for one in of.observations]
-    learned = list(dict.fromkeys(fact for listed in facts for fact in listed if fact.startswith(LEARNED)))
-    edited = {listed[0] for kind, listed in zip(kinds, facts, strict=True) if kind == "edit"}
-    made = (_summary(of), _metrics(of, kinds, len(edited), learned), _todos(of), _account(of, learned), _raw(of))
+    facts = [facts_of(one) for one in of.observations]
+    texts_of = (fact.text for own in facts for fact in heaviest(own))
+    learned = list(dict.fromkeys(text for text in texts_of if text.startswith(LEARNED)))
+    edited = {action_of(one) for kind, one in zip(kinds, of.observations, strict=True) if kind == "edit"}
+    account = _account(of, facts, learned)
+    made = (_summary(of), _metrics(of, kinds, len(edited), learned), _todos(of), account, _raw(of))
     texts = [_lines_within(lines, limit) for lines, limit in zip(made, LIMITS, strict=True)]
     return [
         DisclosureStep(step, LABELS[step], text, tokens(text))
@@ -147,11 +159,12 @@ def _todos(of: SessionRecord) -> Iterator[str]:
     yield from () if of.todos else (f"- {summary}" for summary in of.summaries)
 
 
-def _account(of: SessionRecord, learned: Sequence[str]) -> Iterator[str]:
+def _account(of: SessionRecord, facts: Sequence[Sequence[KeyFact]], learned: Sequence[str]) -> Iterator[str]:
     yield from of.summaries
     yield from (f"- {each}" for each in learned)
     share = max(LINE_TOKENS_MAX, LIMITS[ACCOUNT] // max(len(of.observations), 1))
-    yield from (f"- {one.page}: {compressed(one, tokens_max=share).summary}" for one in of.observations)
+    for one, own in zip(of.observations, facts, strict=True):
+        yield f"- {one.page}: {compressed(one, tokens_max=share, facts=own).summary}"
 
 
 def _raw(of: SessionRecord) -> Iterator[str]:

@@ -20,6 +20,7 @@ HEAVY, RATIO_MAX = 8, 0.3  # the weight of a fact that is to be kept, and the sh
 CLAUSE_MIN = 0.45  # of a fact: less of it says another thing
 FACT_CHARS_MAX, TARGET_CHARS_MAX = 170, 80
 FACTS_MAX = 12
+NAMELESS = "tool"  # what is called where no source says its name
 TOKENS_MIN, TOKENS_MAX = 32, 200  # of a form, whatever its share
 READ_CHARS = 20_000  # of an output and a reasoning, from the beginning and from the end
 
@@ -116,15 +117,16 @@ class KeyFact(NamedTuple):
 
 def compressed(
     of: Observation, *, target_ratio: float = RATIO, preserve_key_facts: bool = True, allow_lossy: bool = True,
-    tokens_max: int = TOKENS_MAX,
+    tokens_max: int = TOKENS_MAX, facts: Sequence[KeyFact] | None = None,
 ) -> CompressedObservation:  # fmt: skip
     """A shorter form by what the observation is; whole where it may lose nothing or nothing is shorter.
 
     The summary takes the target's share of the tokens, up to `tokens_max`; with `preserve_key_facts` it takes what the
     heaviest facts need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause ends.
+    `facts` are those of `facts_of`, where they are at hand.
     """
-    facts = _facts(of)
-    listed = tuple(fact.text for fact in _heaviest(facts))
+    facts = facts_of(of) if facts is None else facts
+    listed = tuple(fact.text for fact in heaviest(facts))
     whole = CompressedObservation(of.text, listed, of.tokens, of.tokens, 1.0, "verbatim", False, True)
     if not allow_lossy or not facts:
         return whole
@@ -164,27 +166,32 @@ def kind_of(of: Observation) -> str:
 
 def key_facts(of: Observation) -> list[KeyFact]:
     """The heaviest facts of an observation in their order: what was done, how it ended, what was learned."""
-    return _heaviest(_facts(of))
+    return heaviest(facts_of(of))
 
 
-def _heaviest(facts: Sequence[KeyFact]) -> list[KeyFact]:
+def heaviest(facts: Sequence[KeyFact]) -> list[KeyFact]:
+    """The heaviest of some facts, twelve at most, in their order."""
     heavy = sorted(facts, key=lambda fact: -fact.weight)[:FACTS_MAX]
     return [fact for fact in facts if fact in heavy]
 
 
-def _facts(of: Observation) -> list[KeyFact]:
+def action_of(of: Observation) -> str:
+    """The command that was given, or the tool with its file or query."""
+    is_shell = _KINDS.get(of.tool.lower()) == "shell"
+    does = _PLACE.sub("", _target(of.arguments)) if is_shell else f"{of.tool} {_target(of.arguments)}"
+    return _cut(_LONG_PATH.sub(r"…/\1", does.strip()) or of.tool, TARGET_CHARS_MAX) or NAMELESS
+
+
+def facts_of(of: Observation) -> list[KeyFact]:
     """All facts of an observation, the lines of its output that say most after those of its kind."""
     kind = kind_of(of)
     found, learned = [*_BY_KIND[kind](of)], [*_learned(of, kind)]
     # What a reading found out is the point of it, not what was read.
     read_for = kind in ("error", "read") and sum(fact.weight >= HEAVY for fact in learned) > 1
-    is_shell = _KINDS.get(of.tool.lower()) == "shell"
-    does = _PLACE.sub("", _target(of.arguments)) if is_shell else f"{of.tool} {_target(of.arguments)}"
-    action = _cut(_LONG_PATH.sub(r"…/\1", does.strip()) or of.tool, TARGET_CHARS_MAX)
     kept: list[KeyFact] = []
     seen: list[str] = []
     lines = (KeyFact(line.text, line.weight) for line in key_lines(_ends(of.output)))
-    for fact in (KeyFact(action, 4 if read_for else 10), *found, *learned, *lines):
+    for fact in (KeyFact(action_of(of), 4 if read_for else 10), *found, *learned, *lines):
         plain = re.sub(r"\W+", "", fact.text).lower()
         if plain and not any(plain in other for other in seen):
             seen.append(plain)
