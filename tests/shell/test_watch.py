@@ -154,6 +154,18 @@ def test_a_file_that_only_begins_waits_in_silence(tmp_path: Path, run: Run) -> N
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, run: Run) -> None:
+    """A look that is not repeated refuses it; one that is says that it waits for it."""
+    refusal = run("watch", tmp_path / "a.vms", tmp_path / "later.jsonl", "--once")
+    assert refusal.code != 0 and "there is no file" in refusal.err and "later.jsonl" in refusal.err
+    watching = Watching(tmp_path / "a.vms", tmp_path / "later.jsonl")
+    assert watching.process.stderr is not None, "it was asked for"
+    assert "later.jsonl is not there yet" in watching.process.stderr.readline()
+    (tmp_path / "later.jsonl").write_text(in_lines(pi(1)))
+    assert watching.line()["file"].endswith("later.jsonl")
+    assert watching.end(signal.SIGINT) == 0
+
+
 def test_a_refused_file_is_named_once_and_the_others_go_on(tmp_path: Path, run: Run) -> None:
     """What cannot be taken in is said with its reason, and the exit code of a single look is 1."""
     put(tmp_path / "logs/a.jsonl", b"\xff\xfe\x00binary", 1_000)

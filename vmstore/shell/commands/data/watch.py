@@ -80,6 +80,7 @@ class Watcher:
         """Looks again and again; once where that is asked."""
         self._opened()  # a store that cannot be had is said at once
         self._seek(first=True)
+        self._say_missing(once)
         if not once:
             self._screen.note(f"watching {count(len(self._files), 'file')}; Ctrl-C ends it")
         left = ONCE_LOOKS
@@ -91,6 +92,14 @@ class Watcher:
             time.sleep(POLL_S)
             if self._clock.ticks() - self._sought > SEEK_S * 1e6:
                 self._seek()
+
+    def _say_missing(self, once: bool) -> None:
+        """Names the files that are not there; a look that is not repeated is refused them, a hook's is not."""
+        for path in (Path(word) for word in self._arguments.files):
+            if not path.exists():
+                if once and not self._arguments.hook:
+                    raise InputError(f"there is no file {path}; name one that is there, or watch without --once")
+                self._screen.note(f"{path} is not there yet; it is taken in once it is")
 
     def close(self) -> None:
         """Closes the store."""
