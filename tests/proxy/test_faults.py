@@ -7,8 +7,11 @@ import http.client
 import json
 import os
 import resource
+import select
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -27,6 +30,7 @@ from tests.proxy.upstream import (
     streaming,
     upstream,
 )
+from vmstore.proxy.frames import AnswerHead, CallBegin, CallEnd, FrameKind, OpenStore, frame, packed, read_frame
 
 PAGE = b"<html>a gateway says hello</html>"
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the writer in /proc")
@@ -261,6 +265,33 @@ def test_a_killed_proxy_loses_no_call_that_was_answered(path: Path) -> None:
         until(lambda: not Path(f"/proc/{writer}").exists())
     with vmstore.open(path, "r") as store:
         assert sum(len(store.session(f"s{n}").calls()) for n in range(5)) == 30
+        response = store.session("slow").wire.response(call=1)
+    assert (response.status, response.messages[0]["content"]) == ("aborted", "I am ")
+
+
+def test_a_proxy_that_dies_with_answers_unread_loses_no_call_under_way(path: Path) -> None:
+    """A writer's socket ends in an error where the proxy had not read all it said: what had arrived is written."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, "-m", "vmstore.proxy.writer_process"]
+        writer = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.PIPE, text=True)
+    stream = ours.makefile("rb")
+    ours.sendall(packed(FrameKind.OPEN, 0, OpenStore(str(path), "default", None, 10.0, "call", None)))
+    assert (read_frame(stream) or (None,))[0] is FrameKind.READY
+    body = json.dumps(chat("slow", stream=True)).encode()
+    for call, session in ((1, "whole"), (2, "slow")):
+        ours.sendall(packed(FrameKind.BEGIN, call, CallBegin(session, 1_800_000_000_000_000, "", [])))
+        ours.sendall(frame(FrameKind.REQUEST, call, body))
+    ours.sendall(packed(FrameKind.HEAD, 2, AnswerHead(200, "text/event-stream", "")))
+    ours.sendall(frame(FrameKind.ANSWER, 2, events("I am ", done=False)[0]))
+    ours.sendall(packed(FrameKind.END, 1, CallEnd(1_000, "Unreachable", "nobody is there")))
+    select.select([ours], [], [])  # it said that the first is settled, which nobody reads
+    stream.close()
+    ours.close()
+    _, problems = writer.communicate(timeout=60)
+    assert (writer.returncode, problems) == (0, "")
+    with vmstore.open(path, "r") as store:
+        assert len(store.session("whole").calls()) == 1
         response = store.session("slow").wire.response(call=1)
     assert (response.status, response.messages[0]["content"]) == ("aborted", "I am ")
 

@@ -100,12 +100,15 @@ def packed(kind: FrameKind, call: int, content: msgspec.Struct) -> bytes:
 
 
 def read_frame(stream: BinaryIO) -> tuple[FrameKind, int, bytes] | None:
-    """The next frame of a stream, None at its end; one that is cut off counts as its end."""
-    head = stream.read(HEAD.size)
-    if len(head) < HEAD.size:
+    """The next frame of a stream, None at its end; one that is cut off, or a broken connection, counts as its end."""
+    try:
+        head = stream.read(HEAD.size)
+        if len(head) < HEAD.size:
+            return None
+        size, kind, call = HEAD.unpack(head)
+        content = stream.read(size)
+    except OSError:  # a socket whose other side ended with bytes unread is reset
         return None
-    size, kind, call = HEAD.unpack(head)
-    content = stream.read(size)
     return None if len(content) < size else (FrameKind(kind), call, content)
 
 
