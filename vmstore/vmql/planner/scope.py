@@ -20,9 +20,8 @@ from vmstore.views.reads.resolve_asof import ResolvedMoment, basis, call_positio
 from vmstore.views.session_names import meant
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.times import instant
-from vmstore.vmql.relations.faults import FaultScope
 from vmstore.vmql.relations.python_ctes import HANDED, handed
-from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE, SessionStream
+from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE, ScopedSession, SessionStream
 from vmstore.vmql.syntax.errors import QueryError, fault, unknown
 from vmstore.vmql.syntax.nodes import (
     NOWHERE,
@@ -146,7 +145,7 @@ class Scope(ABC):
         return json.dumps(found)
 
     @abstractmethod
-    def lanes(self) -> list[FaultScope]:
+    def lanes(self) -> list[ScopedSession]:
         """Each session it sees, by name."""
 
     @abstractmethod
@@ -213,9 +212,9 @@ class OneSession(Scope):
         except UnknownError:  # nothing had happened by then
             return -1
 
-    def lanes(self) -> list[FaultScope]:
+    def lanes(self) -> list[ScopedSession]:
         """The one it is."""
-        return [FaultScope(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
+        return [ScopedSession(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
 
     def written(self, session: int | None = None) -> list[SessionStream]:
         """Its stretches, the oldest first."""
@@ -284,11 +283,11 @@ class ManySessions(Scope):
             f" AND c.{CLOCKS[moment.unit]} <= :{name}), -1)"
         )
 
-    def lanes(self) -> list[FaultScope]:
+    def lanes(self) -> list[ScopedSession]:
         """Each of them by name."""
         sql = f"WITH {self.lane_sql} SELECT lane.*, w.name FROM lane JOIN sessions w ON w.session = lane.session"
         rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
-        return [FaultScope(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
+        return [ScopedSession(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
 
     def written(self, session: int | None = None) -> list[SessionStream]:
         """What each wrote, by name."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from vmstore.core.address import page_name
 from vmstore.views.compactions import compactions_at
-from vmstore.vmql.relations.faults import FaultScope, named
+from vmstore.vmql.relations.relation import ScopedSession
 
 
-def compactions_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+def compactions_of(lanes: Iterable[ScopedSession]) -> Iterator[tuple[Any, ...]]:
     """The rows of COMPACTIONS: each by the session whose pack shows the summary first."""
     for own in lanes:
-        name = named(own)
+        name = own.writers()
         for made in compactions_at(own.lane, own.until):
             if made.position > max(own.low, own.since):
                 place = (name(made.position), made.call, made.turn, made.position)

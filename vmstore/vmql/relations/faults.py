@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
 
 from vmstore.core.decision import Denial
 from vmstore.core.page import Tier
@@ -13,43 +13,13 @@ from vmstore.views.reads.faults import faults_at
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
 from vmstore.views.reads.tools import NO_TOOL, tools_at
+from vmstore.vmql.relations.relation import ScopedSession
 
 
-class FaultScope(NamedTuple):
-    """A session as a statement sees it: what it wrote above `low` up to `high`.
-
-    Rows above `since` up to `until` are wanted. `now` is the time of the question, None where it is of a past moment.
-    `spent` tells turn and cost of the calls between two positions.
-    """
-
-    lane: Branch
-    name: str
-    session: int
-    low: int
-    high: int
-    since: int
-    until: int
-    now: int | None = None
-    spent: Callable[[Branch, int, int], list[tuple[int, float | None, float | None]]] | None = None
-
-
-def named(own: FaultScope) -> Callable[[int], str]:
-    """Tells the session that wrote a position of another's past, by name."""
-    names: dict[int, str] = {own.session: own.name}
-
-    def name(position: int) -> str:
-        session = own.lane.owner(position)
-        if session not in names:
-            names[session] = own.lane.db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get
-        return names[session]
-
-    return name
-
-
-def faults_of(lanes: Iterable[FaultScope], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
+def faults_of(lanes: Iterable[ScopedSession], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
     for own in lanes:
-        name, tools = named(own), tools_at(own.lane, own.until) if "tool" in wanted else {}
+        name, tools = own.writers(), tools_at(own.lane, own.until) if "tool" in wanted else {}
         for fault in faults_at(own.lane, own.until):
             if fault.position > max(own.low, own.since):
                 asked = fault.asked
@@ -74,10 +44,10 @@ def _calls_since(lane: Branch, since: int | None, position: int) -> int | None:
     return None if since is None else moment_at(lane, position)[1] - moment_at(lane, since)[1]
 
 
-def moves_of(lanes: Iterable[FaultScope], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
+def moves_of(lanes: Iterable[ScopedSession], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of MOVES: each change of the prompt, by the session whose pack says it."""
     for own in lanes:
-        name, tools = named(own), tools_at(own.lane, own.until) if "tool" in wanted else {}
+        name, tools = own.writers(), tools_at(own.lane, own.until) if "tool" in wanted else {}
         moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
         left: dict[int, int] = {}  # the pack that a page left with last
         for move in moves_at(own.lane, own.until):

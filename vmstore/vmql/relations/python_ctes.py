@@ -18,12 +18,12 @@ from vmstore.views.reads.faults import kept, moves_of
 from vmstore.views.reads.page_calls import seen, turns_of
 from vmstore.views.reads.prefix_cache import invalidated
 from vmstore.views.reads.turn_tiers import turn_tiers, written_at
-from vmstore.vmql.relations.faults import FaultScope
+from vmstore.vmql.relations.relation import ScopedSession
 
 Row = tuple[Any, ...]
 
 
-def _seen(own: FaultScope) -> Iterator[Row]:
+def _seen(own: ScopedSession) -> Iterator[Row]:
     """How many calls saw each page, and the turn of the last."""
     calls = seen(own.lane, own.high)
     last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
@@ -31,20 +31,20 @@ def _seen(own: FaultScope) -> Iterator[Row]:
     yield from ((page, sum(map(len, calls[page])), turns[last[page]]) for page in calls)
 
 
-def _moved(own: FaultScope) -> Iterator[Row]:
+def _moved(own: ScopedSession) -> Iterator[Row]:
     """What happened in each turn: faults, evictions, searches, how full the prompt became."""
     for turn, counts in moves_of(own.lane, own.high, own.low).items():
         yield (turn, *counts)
 
 
-def _voided(own: FaultScope) -> Iterator[Row]:
+def _voided(own: ScopedSession) -> Iterator[Row]:
     """The tokens that each call's changes voided of the request before."""
     for position, tokens in invalidated(own.lane, own.high).items():
         if position > own.low:
             yield position, tokens
 
 
-def _compacted(own: FaultScope) -> Iterator[Row]:
+def _compacted(own: ScopedSession) -> Iterator[Row]:
     """The pages that summaries replaced with each call."""
     counts = Counter[int]()
     for made in compactions_at(own.lane, own.high):
@@ -52,27 +52,27 @@ def _compacted(own: FaultScope) -> Iterator[Row]:
     yield from ((position, pages) for position, pages in counts.items() if position > own.low)
 
 
-def _tiers(own: FaultScope) -> Iterator[Row]:
+def _tiers(own: ScopedSession) -> Iterator[Row]:
     """How near each turn is; of a past moment as it was when that was written last."""
     now = written_at(own.lane, own.high) if own.now is None else own.now
     for turn, (tokens, tier, critical) in turn_tiers(own.lane, own.high, now).items():
         yield turn, tokens, int(tier), int(critical)
 
 
-def _session_tiers(own: FaultScope) -> Iterator[Row]:
+def _session_tiers(own: ScopedSession) -> Iterator[Row]:
     """The tokens of all turns of a session, and the tier of the nearest."""
     if turns := list(_tiers(own)):
         yield own.session, sum(row[1] for row in turns), min(row[2] for row in turns)
 
 
-def _spent(own: FaultScope) -> Iterator[Row]:
+def _spent(own: ScopedSession) -> Iterator[Row]:
     """What the calls that a session made itself cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
     calls = own.spent(own.lane.alone(), own.low, own.high)
     yield own.session, added(cost for _, cost, _ in calls), added(estimated for _, _, estimated in calls)
 
 
-def _turn_spent(own: FaultScope) -> Iterator[Row]:
+def _turn_spent(own: ScopedSession) -> Iterator[Row]:
     """What the calls made in each turn cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
     turns: dict[int, list[tuple[float | None, float | None]]] = {}
@@ -82,18 +82,18 @@ def _turn_spent(own: FaultScope) -> Iterator[Row]:
         yield turn, added(cost for cost, _ in costs), added(estimated for _, estimated in costs)
 
 
-def _kept(own: FaultScope) -> Iterator[Row]:
+def _kept(own: ScopedSession) -> Iterator[Row]:
     """The stays that a decision began or somebody held: why, and whether."""
     if own.lane.db.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
         yield from kept(own.lane, own.high)
 
 
-def _derived(own: FaultScope) -> Iterator[Row]:
+def _derived(own: ScopedSession) -> Iterator[Row]:
     """How many steps of derivation each page is from the farthest it was made from."""
     yield from depths(own.lane, own.high).items()
 
 
-HANDED: dict[str, tuple[str, Callable[[FaultScope], Iterator[Row]]]] = {
+HANDED: dict[str, tuple[str, Callable[[ScopedSession], Iterator[Row]]]] = {
     "seen": ("session page calls turn", _seen),
     "moved": ("session turn faults evictions searches load", _moved),
     "voided": ("session position tokens", _voided),
@@ -108,7 +108,7 @@ HANDED: dict[str, tuple[str, Callable[[FaultScope], Iterator[Row]]]] = {
 """The columns of each by its name, and what makes its rows, without the first."""
 
 
-def handed(name: str, lanes: list[FaultScope], *, many: bool) -> str:
+def handed(name: str, lanes: list[ScopedSession], *, many: bool) -> str:
     """Rows by name, as JSON."""
     _, rows = HANDED[name]
     return json.dumps([(own.session if many else 0, *row) for own in lanes for row in rows(own)])

@@ -15,16 +15,16 @@ from vmstore.views.projectors.residency import stays
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.recalls import recalls_at
 from vmstore.views.reads.resolve_asof import moment_at
-from vmstore.vmql.relations.faults import FaultScope, named
+from vmstore.vmql.relations.relation import ScopedSession
 
 _TOKENS = "SELECT page, tokens FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
 ASKED = frozenset({"query", "total"})  # what the log alone has
 
 
-def recalls_of(log: Log, lanes: Iterable[FaultScope], wanted: Collection[str]) -> Iterator[tuple[Any, ...]]:
+def recalls_of(log: Log, lanes: Iterable[ScopedSession], wanted: Collection[str]) -> Iterator[tuple[Any, ...]]:
     """The rows of RECALLS: one for each page that was given, by its rank; one without a page where none was."""
     for own in lanes:
-        name, cellar = named(own), CellResolver(log, own.lane.db)
+        name, cellar = own.writers(), CellResolver(log, own.lane.db)
         for recall in recalls_at(own.lane, own.until):
             if recall.position > max(own.low, own.since):
                 query, total = _asked(log, own, cellar, recall.position) if ASKED & {*wanted} else (None, None)
@@ -35,7 +35,7 @@ def recalls_of(log: Log, lanes: Iterable[FaultScope], wanted: Collection[str]) -
                     yield (*place, *asked, *page, recall.tokens, total, int(page[0] in entered))
 
 
-def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[float | None, ...]]:
+def _pages(own: ScopedSession, recall: TalliedRecall) -> Iterator[tuple[float | None, ...]]:
     """Of each page its rank, the score it was returned with, its tokens, whether it was used and where."""
     tokens = dict(own.lane.rows(_TOKENS, sorted(recall.pages)))
     for rank, page in enumerate(recall.pages, 1):
@@ -46,14 +46,14 @@ def _pages(own: FaultScope, recall: TalliedRecall) -> Iterator[tuple[float | Non
         yield None, None, None, None, 0, None
 
 
-def _entered(own: FaultScope, recall: TalliedRecall) -> set[int]:
+def _entered(own: ScopedSession, recall: TalliedRecall) -> set[int]:
     """The pages of a recall that came into the prompt after it, before its turn was over."""
     stayed = stays(own.lane, own.until, recall.pages) if recall.pages else {}
     came = {(f, page) for (f, page), (_, _, since, _) in stayed.items() if f == since and f > recall.position}
     return {page for f, page in came if moment_at(own.lane, f)[0] == recall.turn}
 
 
-def _asked(log: Log, own: FaultScope, cellar: CellResolver, position: int) -> tuple[str | None, int | None]:
+def _asked(log: Log, own: ScopedSession, cellar: CellResolver, position: int) -> tuple[str | None, int | None]:
     """What was asked, and how many pages there were, by the log."""
     commit = LogReader(log, own.lane.db).holding(own.lane.owner(position), position)
     search = None if commit is None else decode(commit.body)[position - commit.first]

@@ -6,9 +6,13 @@ DESCRIBE, completion, the reference and the planner read them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from vmstore.vmql.column_types import ColumnType
+
+if TYPE_CHECKING:
+    from vmstore.views.branch import Branch
 
 Shape = str
 """How many see each other: "lane", one session's own rows; "chain", with its ancestors'; "across", each its own."""
@@ -104,3 +108,34 @@ class SessionStream(NamedTuple):
     high: int
     turn: int
     call: int
+
+
+class ScopedSession(NamedTuple):
+    """A session as a statement sees it: what it wrote above `low` up to `high`.
+
+    Rows above `since` up to `until` are wanted. `now` is the time of the question, None where it is of a past moment.
+    `spent` tells turn and cost of the calls between two positions.
+    """
+
+    lane: Branch
+    name: str
+    session: int
+    low: int
+    high: int
+    since: int
+    until: int
+    now: int | None = None
+    spent: Callable[[Branch, int, int], list[tuple[int, float | None, float | None]]] | None = None
+
+    def writers(self) -> Callable[[int], str]:
+        """Tells the name of the session that wrote a position of this one's past, each looked up once."""
+        names: dict[int, str] = {self.session: self.name}
+
+        def name(position: int) -> str:
+            session = self.lane.owner(position)
+            if session not in names:
+                sql = "SELECT name FROM sessions WHERE session = ?"
+                names[session] = self.lane.db.execute(sql, (session,)).get
+            return names[session]
+
+        return name

@@ -8,10 +8,10 @@ from typing import Any
 
 from vmstore.views.reads.segments import segment_rows
 from vmstore.views.reads.tags import tag_rows
-from vmstore.vmql.relations.faults import FaultScope
+from vmstore.vmql.relations.relation import ScopedSession
 
 
-def tags_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+def tags_of(lanes: Iterable[ScopedSession]) -> Iterator[tuple[Any, ...]]:
     """The rows of TAGS: each session by itself, with what it inherits."""
     for own in lanes:
         for row in tag_rows(own.lane, own.until):
@@ -24,7 +24,7 @@ def tags_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
             )
 
 
-def segments_of(lanes: Iterable[FaultScope]) -> Iterator[tuple[Any, ...]]:
+def segments_of(lanes: Iterable[ScopedSession]) -> Iterator[tuple[Any, ...]]:
     """The rows of SEGMENTS: each session by itself, with what it inherits."""
     for own in lanes:
         for row in segment_rows(own.lane, own.until):
