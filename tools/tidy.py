@@ -202,25 +202,25 @@ class Source(NamedTuple):
 
 def faults(root: Path, lazy: frozenset[tuple[str, str]] = LAZY) -> list[Fault]:
     """Every fault of a checkout, in order of place."""
-    act: list[Fault] = []
+    all_faults: list[Fault] = []
     sources: list[Source] = []
     for path in files(root):
         name = path.relative_to(root).as_posix()
         text = path.read_bytes().decode("utf-8", "replace")
-        act += text_faults(name, text)
+        all_faults += text_faults(name, text)
         if path.suffix == ".py":
             try:
                 sources.append(Source.of(name, text))
             except (SyntaxError, ValueError) as error:
                 line = getattr(error, "lineno", None) or 1
-                act.append(Fault(name, line, f"is not Python: {error}; mend the syntax"))
+                all_faults.append(Fault(name, line, f"is not Python: {error}; mend the syntax"))
     for source in sources:
         for rule in RULES:
-            act += rule(source)
-        act += hidden_imports(source, lazy)
-    act += [*house_names(sources), *dead_paths(root)]
-    act += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
-    return sorted(set(act))
+            all_faults += rule(source)
+        all_faults += hidden_imports(source, lazy)
+    all_faults += [*house_names(sources), *dead_paths(root)]
+    all_faults += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
+    return sorted(set(all_faults))
 
 
 def files(root: Path) -> Iterator[Path]:
