@@ -186,3 +186,32 @@ def test_a_claim_that_a_tool_stated_names_its_tool() -> None:
     assert {tool for tool, _ in rows} == {"remember_decision"} and all(
         line.startswith("remember_decision ") for _, line in rows
     )
+
+
+def test_each_call_that_ships_is_answered_once() -> None:
+    """A call whose answer is a claim has one answer, and one row, as the file has one message for each."""
+    messages = [json.loads(line) for line in SHIPPED.read_text(encoding="utf-8").splitlines()]
+    asked = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
+    with vmstore.memory_store() as store:
+        store.import_file(SHIPPED)
+        assert list(store.query("TOOLS tool_call, results")) == [(call, 1) for call in asked]
+        ((answered,),) = store.query("SESSIONS observations")
+        ((tokens,),) = store.query("TOOLS sum(tokens)")
+        assert answered == len(asked) and [(tokens,)] == list(store.query("PAGES sum(tokens) WHERE role = tool"))
+
+
+def test_a_claim_of_others_answers_no_call(tmp_path: Any) -> None:
+    """Only what a tool says is its answer: a claim beside leaves a call that waits, as one without an id does, open."""
+    path = tmp_path / "c.jsonl"
+    called = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
+    beside = {"role": "dataset", "content": "Kyoto is in Japan.", "vm": {"type": "claim"}}
+    result = {"role": "function", "name": "look", "content": "Here it is."}
+    lines = [{"role": "user", "content": "Where?"}, called, beside, result, {"role": "assistant", "content": "Here."}]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with vmstore.memory_store() as store:
+        store.import_file(path)
+        assert list(store.query("PAGES tool, type, text WHERE type = claim OR tool IS NOT NULL AND role = tool")) == [
+            (None, "claim", "Kyoto is in Japan."),
+            ("look", "artifact", "Here it is."),
+        ]
+        assert list(store.query("TOOLS tool, results")) == [("look", 1)]
