@@ -496,3 +496,14 @@ def test_an_approval_of_an_earlier_content_opens_nothing(store: Store, root: Pat
     assert live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).denied == [f"artifact://{file.page}"]
     live.work.artifacts.approve(file.page, who="Ann")
     assert "Sons" in live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).text
+
+
+def test_a_denial_goes_on_where_the_file_changes(store: Store, root: Path) -> None:
+    """What somebody denied is packed and recalled nowhere with another content either, even where files are allowed."""
+    live = asking(store)
+    file = live.work.artifacts.add("out/report.md", root=root)
+    live.work.artifacts.approve(file.page, who="Ann", granted=False)
+    live.configure(artifacts="allow")
+    live.update(file.page, "The vendor is Acme & Sons.")
+    assert live.work.digests.pack(500, expand=[f"artifact://{file.page}"]).denied == [f"artifact://{file.page}"]
+    assert "Sons" not in str(asking(store, "s2", remembers="user").memory.recall_user("vendor sons"))
