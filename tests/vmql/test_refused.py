@@ -19,6 +19,8 @@ from vmstore.vmql.syntax.errors import QueryError
         ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
         ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),
         ("PAGES sum(page)", "wrong-type", "sum takes numbers"),
+        ("PAGES quantile(tokens, 2)", "wrong-type", "a number from 0 to 1"),
+        ("PAGES quantile(tokens, page)", "wrong-type", "write quantile(tokens, 0.5)"),
         ("PAGES type, count(*)", "not-grouped", "add it to BY"),
         ("PAGES cuont(*)", "unknown-function", "did you mean count"),
         ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
@@ -100,3 +102,10 @@ def test_a_cancelled_query_ends(store: Store) -> None:
         with pytest.raises(QueryError) as caught:
             list(result)
         assert caught.value.code == "cancelled"
+
+
+@pytest.mark.parametrize("share", [95, -0.1, float("nan"), True, "half"])
+def test_a_quantile_that_is_handed_in_is_a_share(store: Store, share: object) -> None:
+    """What is no number from 0 to 1 is refused, where it was taken for the greatest value or the least."""
+    with refused("wrong-type", QueryError, "quantile"):
+        store.query("PAGES quantile(tokens, $share)", session=NAME, share=share)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, TIME, ColumnType
-from vmstore.vmql.planner.values import Beside, ValueSlot, a_type, check, no_word
+from vmstore.vmql.planner.values import SHARE, Beside, ValueSlot, a_type, check, no_share, no_word
 from vmstore.vmql.relations.catalog import NAMED
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
 from vmstore.vmql.scalars import FUNCTIONS, NUMBERS, Function, fits
@@ -205,13 +205,19 @@ class Binder:
             message = f"{known.name} takes {known.arguments}, not {'*' if apply.star else len(apply.args)}"
             raise fault(message, "wrong-arguments", apply.span, hint=f"write {known.written}")
         first, *others = apply.args
-        of = [self._argument(first), *(self._side(expr, REAL if known.sums else ANY) for expr in others)]
+        of = [self._argument(first), *(self._share(expr) if known.sums else self._side(expr, ANY) for expr in others)]
         for term, types, expr in zip(of, known.takes, apply.args, strict=False):
             if not fits(term.form.type, types):
                 wanted = "numbers" if types == NUMBERS else " or ".join(map(a_type, types))
                 message = f"{known.name} takes {wanted}, and {term.name} is {a_type(term.form.type)}"
                 raise fault(message, "wrong-type", expr.span, hint=f"write {known.written}")
         return of
+
+    def _share(self, expr: Expr) -> Term:
+        """The second argument of quantile, which is written out or handed in."""
+        if not isinstance(expr, Value | Param):
+            raise no_share(expr.span)
+        return Term(self.place(expr, SHARE, "quantile"), SHARE, written(expr))
 
     def _summed(self, apply: Apply, known: Function, of: list[Term]) -> Term:
         """A function over the rows of a group."""
@@ -225,9 +231,6 @@ class Binder:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
         if apply.distinct:
             return Term(f"count(DISTINCT {first.sql})", INTEGER, f"count(DISTINCT {first.name})", sums=True)
-        if not all(isinstance(share, Value | Param) for share in apply.args[1:]):
-            hint = "quantile(tokens, 0.5)"
-            raise fault("quantile takes a number from 0 to 1", "wrong-type", apply.args[1].span, hint=hint)
         sql, form = _numeric(first) if NUMBERS in known.takes else first.sql, known.gives or first.form
         if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = first.text, TEXT  # the least word, not the least number

@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from vmstore.core.page import WordEnum
-from vmstore.vmql.column_types import ColumnType
+from vmstore.vmql.column_types import REAL, ColumnType
 from vmstore.vmql.planner.scope import Params, Scope, given
 from vmstore.vmql.planner.times import instant
 from vmstore.vmql.syntax.errors import QueryError, fault, unknown
@@ -14,6 +14,10 @@ from vmstore.vmql.syntax.nodes import Param, SourceSpan, Subquery, Value, Word
 
 LISTS = (list, tuple, set, frozenset)
 """What can be handed in where a list is wanted."""
+
+
+SHARE = REAL._replace(name="share")
+"""A number from 0 to 1, as quantile takes."""
 
 
 class Beside(NamedTuple):
@@ -80,6 +84,8 @@ def _kept(place: ValueSlot, value: Any, scope: Scope) -> Any:
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise fault(f"{value} is larger than anything a store can hold", "wrong-type", span)
     check(value, form, place.what, span)
+    if form is SHARE and (isinstance(value, bool) or not 0 <= value <= 1):
+        raise no_share(span)
     if form.words is not None:
         number = _number(value, form.words, place.what, span)
         return form.words(number).word if form.text is None and form.type == "text" else number
@@ -118,6 +124,11 @@ def word_of(value: Any, words: type[WordEnum]) -> WordEnum | None:
 def no_word(value: Any, words: type[WordEnum], what: str, span: SourceSpan) -> QueryError:
     known = tuple(member.word for member in words)
     return unknown(f"{what} is never {value!r}", "unknown-word", span, value, known, f"there are {', '.join(known)}")
+
+
+def no_share(span: SourceSpan) -> QueryError:
+    """What to say of a quantile that is none."""
+    return fault("quantile takes a number from 0 to 1", "wrong-type", span, "write quantile(tokens, 0.5)")
 
 
 def a_type(type_: str) -> str:
