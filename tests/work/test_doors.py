@@ -9,7 +9,9 @@ import pytest
 from tests.refusals import refused
 from tests.work.agents import Done, failing, worked
 from vmstore import Session, Store, memory_store
+from vmstore.core.asof import Position
 from vmstore.errors import ErasedError, InputError, UnknownError
+from vmstore.store.work.observations import observations
 from vmstore.store.work.results import Lessons
 
 
@@ -197,3 +199,18 @@ def test_sessions_say_which_tools_were_called_and_whether_little_happened(store:
     assert store.query("SESSIONS session, status WHERE trivial = TRUE").to_dicts() == [
         {"session": "small", "status": "abandoned"}
     ]
+
+
+def test_how_a_tool_ran_is_told_as_of_the_moment() -> None:
+    """What its host says later of a call changes no observation of a moment before."""
+    called = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [called]}]
+    with memory_store() as store:
+        messages = [*asked, {"role": "tool", "tool_call_id": "c1", "content": "Nothing there."}]
+        store.record("s", {"messages": messages}, None)
+        session = store.session("s")
+        before = session.info().position
+        ((page,),) = store.query("TOOLS page")
+        session.work.ran(page, outcome="error", error="it broke")
+        past, head = (observations(session, at)[0].failed for at in (Position(before), None))
+        assert (past, head) == (None, True)
