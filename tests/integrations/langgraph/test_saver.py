@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from tests.refusals import refused
 from vmstore.errors import InputError, UnknownError
 from vmstore.integrations.langgraph import VmstoreSaver
 from vmstore.integrations.langgraph.pages import BLOCK_BYTES
+from vmstore.integrations.langgraph.saver import THREADS_MAX
+from vmstore.integrations.langgraph.thread import GraphThread
 from vmstore.store.store import Store, memory_store
 
 
@@ -181,6 +184,26 @@ def test_two_processes_write_one_thread(tmp_path: Path) -> None:
         assert [saved.checkpoint["channel_values"]["n"] for saved in savers[0].list(thread())] == [5, 4, 3, 2, 1, 0]
 
 
+def test_a_thread_that_another_process_began_is_taken_in(tmp_path: Path) -> None:
+    """A saver that looked before there was a thread sees what another wrote to it before its own first checkpoint."""
+    with vmstore.open(tmp_path / "agent.vms") as first, vmstore.open(tmp_path / "agent.vms") as two:
+        savers = VmstoreSaver(first), VmstoreSaver(two)
+        assert savers[0].get_tuple(thread()) is None
+        for step, saver in enumerate(reversed(savers)):
+            put(saver, thread(), {"n": step})
+        assert [saved.checkpoint["channel_values"]["n"] for saved in savers[0].list(thread())] == [1, 0]
+
+
+def test_few_threads_are_kept_in_memory(store: Store) -> None:
+    """Of many threads a saver keeps those it was asked for last in memory, and answers for all."""
+    saver, names = VmstoreSaver(store), [str(number) for number in range(THREADS_MAX + 3)]
+    for name in names:
+        put(saver, thread(name), {"name": name})
+    gc.collect()
+    assert sum(isinstance(item, GraphThread) and item.name[10:] in names for item in gc.get_objects()) <= THREADS_MAX
+    assert [values_of(saver, thread(name)) for name in names] == [{"name": name} for name in names]
+
+
 # ---- what the store answers of it
 
 
@@ -284,6 +307,28 @@ def test_pruning_keeps_what_deltas_need(store: Store) -> None:
     assert [saved.checkpoint["channel_values"] for saved in saver.list(thread())] == [{"n": 3}, {"n": 2}, {"log": [1]}]
 
 
+def test_a_message_that_was_replaced_is_erased_with_its_run(store: Store) -> None:
+    """What a message said before another took its id is gone once no checkpoint holds it."""
+    saver = VmstoreSaver(store)
+    first = put(saver, thread(), {"messages": [HumanMessage("the word is plugh", id="1")]}, run_id="one")
+    put(saver, first, {"messages": [HumanMessage("no word at all", id="1")]}, run_id="two")
+    saver.delete_for_runs(["one"])
+    assert store.memory.find_quote("plugh").quotes == []
+
+
+def test_a_run_is_deleted_after_a_message_was_erased(store: Store) -> None:
+    """A message that somebody erased by its page does not stop the deletion of a run that brought another."""
+    saver, config = VmstoreSaver(store), thread()
+    talk = [HumanMessage(f"number {number}", id=str(number)) for number in range(3)]
+    for number in range(3):
+        config = put(saver, config, {"messages": talk[: number + 1]}, run_id=str(number))
+    (page,) = store.memory.find_quote("number 0").quotes[:1]
+    store.trust.erase(where=f"page = {page.page}", in_session="langgraph/t")
+    saver.delete_for_runs(["2"])
+    assert [len(saved.checkpoint["channel_values"]["messages"]) for saved in saver.list(thread())] == [2, 1]
+    assert store.memory.find_quote("number 2").quotes[0].match != "exact"
+
+
 def test_a_copy_goes_its_own_way(store: Store) -> None:
     """A copied thread keeps its checkpoints when the other is destroyed."""
     saver = VmstoreSaver(store)
@@ -293,6 +338,21 @@ def test_a_copy_goes_its_own_way(store: Store) -> None:
     saver.delete_thread("t")
     values = [saved.checkpoint["channel_values"]["big"][-1] for saved in VmstoreSaver(store).list(thread("u"))]
     assert values == ["c", "b"]
+
+
+def test_a_copy_is_found_by_what_it_says(store: Store) -> None:
+    """The messages of a copied thread are found by their words, each by its checkpoint, after the other is gone."""
+    saver = VmstoreSaver(store)
+    config = put(saver, thread(), {"messages": [HumanMessage("the harbour master is Olga", id="1")]})
+    put(saver, config, {"messages": [HumanMessage("the harbour master is Olga", id="1"), AIMessage("Noted", id="2")]})
+    saver.copy_thread("t", "u")
+    saver.delete_thread("t")
+    (quote,) = store.memory.find_quote("harbour master is Olga").quotes
+    assert (quote.session, quote.role) == ("langgraph/u", "user")
+    session = store.session("langgraph/u")
+    (answer,) = session.pages(role="assistant")
+    ids = [str(session.page(link.target).hint).split(" ")[1] for link in session.lineage.ancestors(answer.page)]
+    assert ids == [saved.checkpoint["id"] for saved in saver.list(thread("u"))]
 
 
 def test_wrong_asking_is_refused(store: Store) -> None:

@@ -114,25 +114,18 @@ def state_of(content: bytes) -> bytes:
 
 def add_message(batch: HandBatch, message: Any, checkpoint: int) -> int | None:
     """Adds what a message says as a page of text, caused by a checkpoint; None where it says nothing."""
-    text = spoken(message)
-    if not text:
-        return None
-    content = text.encode("utf-8", "backslashreplace")
-    labels = batch.cell(msgspec.json.encode({"hint": hint_of("message", message.id), "actor": "langgraph"}))
-    return batch.add(
-        Create(
-            PageType.TRANSCRIPT,
-            Modality.TEXT,
-            ROLES.get(message.type, Role.OTHER),
-            0,
-            0,
-            batch.cell(content),
-            len(content),
-            estimate(content, Modality.TEXT),
-            links=((int(LinkKind.CAUSED_BY), checkpoint),),
-            labels=labels,
-        )
-    )
+    content = spoken(message)
+    role = ROLES.get(message.type, Role.OTHER)
+    return add_text(batch, message.id, role, content, checkpoint) if content else None
+
+
+def add_text(batch: HandBatch, id_: str, role: Role, content: bytes, checkpoint: int | None) -> int:
+    """Adds a page of text by the id of its message, caused by a checkpoint where one is given; its number."""
+    labels = batch.cell(msgspec.json.encode({"hint": hint_of("message", id_), "actor": "langgraph"}))
+    links = () if checkpoint is None else ((int(LinkKind.CAUSED_BY), checkpoint),)
+    kind = (PageType.TRANSCRIPT, Modality.TEXT, role)
+    tokens = estimate(content, Modality.TEXT)
+    return batch.add(Create(*kind, 0, 0, batch.cell(content), len(content), tokens, links=links, labels=labels))
 
 
 def messages_in(values: Mapping[str, Any], known: Container[str] = ()) -> dict[str, Any]:
@@ -160,14 +153,15 @@ def _is_message(item: Any) -> bool:
     return isinstance(getattr(item, "id", None), str) and hasattr(item, "content") and hasattr(item, "type")
 
 
-def spoken(message: Any) -> str:
-    """The text of a message, its calls of tools in a line each."""
+def spoken(message: Any) -> bytes:
+    """The text of a message, its calls of tools in a line each; half a character of UTF-16 is written out."""
     content = message.content
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     lines = [part if isinstance(part, str) else part.get("text", "") for part in parts]
     calls = getattr(message, "tool_calls", None) or ()
     lines += [f"{call['name']}({msgspec.json.encode(call['args'], enc_hook=str).decode()})" for call in calls]
-    return "\n".join(line for line in lines if isinstance(line, str) and line)
+    text = "\n".join(line for line in lines if isinstance(line, str) and line)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def head_bytes(value: Typed) -> int:

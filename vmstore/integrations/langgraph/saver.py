@@ -23,11 +23,12 @@ from langgraph.checkpoint.base import (
 )
 
 from vmstore.errors import InputError, UnknownError
-from vmstore.integrations.langgraph.pages import CheckpointState, TaskWrites, Typed, messages_in
+from vmstore.integrations.langgraph.pages import CheckpointState, TaskWrites, Typed, messages_in, spoken
 from vmstore.integrations.langgraph.thread import GraphThread, Key, NewCheckpoint
 from vmstore.store.store import Store, open_store
 
 PREFIX = "langgraph/"
+THREADS_MAX = 64  # at hand, each with an index and contents; another is read again when it is asked for
 Keys = list[tuple[str, Key]]  # inside the class `list` is a method
 Writes = list[PendingWrite]
 KEEP_LATEST, DELETE = "keep_latest", "delete"
@@ -256,16 +257,23 @@ class VmstoreSaver(BaseCheckpointSaver[int]):
 
     def _erase(self, thread: GraphThread, keys: Sequence[Key]) -> None:
         if keys:
-            thread.erase(keys, lambda state: messages_in(self._values(thread, state)))
+            thread.erase(keys, lambda state: self._texts(thread, state))
+
+    def _texts(self, thread: GraphThread, state: CheckpointState) -> dict[str, bytes]:
+        """The texts of a checkpoint's messages, by their ids."""
+        return {id_: spoken(message) for id_, message in messages_in(self._values(thread, state)).items()}
 
     # ---- threads
 
     def _thread(self, name: str, *, writes: bool = False) -> GraphThread:
         """A thread as it stands now; one that is written to looks for itself, as it writes."""
-        thread = self._threads.get(name)
+        thread = self._threads.pop(name, None)
         is_new = thread is None
         if thread is None:
-            thread = self._threads[name] = GraphThread(self._store, self.session_of(name))
+            thread = GraphThread(self._store, self.session_of(name))
+        self._threads[name] = thread  # the last of them: the first is the one not asked for longest
+        if len(self._threads) > THREADS_MAX:
+            del self._threads[next(iter(self._threads))]
         if is_new or not writes:
             thread.refresh()
         return thread

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vmstore.core.page import LinkKind
+from vmstore.core.page import LinkKind, Role
 from vmstore.engine.batch import HandBatch
 from vmstore.errors import ErasedError, OvertakenError, UnknownError
 from vmstore.integrations.langgraph.pages import (
@@ -20,6 +20,7 @@ from vmstore.integrations.langgraph.pages import (
     Typed,
     add_message,
     add_state,
+    add_text,
     head_bytes,
     hint_of,
     named,
@@ -38,6 +39,8 @@ _WRITES = msgspec.msgpack.Decoder(TaskWrites)
 _encode = msgspec.msgpack.Encoder().encode
 Key = tuple[str, str]
 """A checkpoint's namespace and its id."""
+TextsOf = Callable[[CheckpointState], Mapping[str, bytes]]
+"""What the messages of a checkpoint say, by their ids."""
 
 
 class NewCheckpoint(NamedTuple):
@@ -72,6 +75,10 @@ class GraphThread:
         self._ids: dict[str, list[str]] = {}
         self._writes: dict[Key, list[int]] = {}
         self._said: dict[str, int] = {}
+        self._forget_contents()
+
+    def _forget_contents(self) -> None:
+        """Lets go of all contents at hand: some may have been erased."""
         self._contents: dict[int, bytes] = {}
         self._cached_bytes = 0
         self._values: dict[tuple[str, str], tuple[int, ChannelValue, bytes]] = {}
@@ -92,9 +99,7 @@ class GraphThread:
         if self._session is None or session._key != self._session._key:
             self._forget()
         self._session = session
-        self._contents.clear()  # somebody else may have erased them
-        self._values.clear()
-        self._cached_bytes = 0
+        self._forget_contents()
         rows = self._store.query(_PAGES, session=self.name, params={"after": self._position})
         for _, position, hint in list(rows):
             if hint:
@@ -123,6 +128,10 @@ class GraphThread:
     def of_runs(self, runs: frozenset[str]) -> list[Key]:
         """The checkpoints that some runs made."""
         return [key for key, run in self._runs.items() if run in runs]
+
+    def page_of(self, namespace: str, id_: str | None) -> int | None:
+        """The page of a checkpoint; None where there is none."""
+        return None if id_ is None else self._pages.get((namespace, id_))
 
     def state(self, key: Key) -> CheckpointState | None:
         """A checkpoint; None where there is none, or it was erased."""
@@ -156,6 +165,7 @@ class GraphThread:
         """Writes what a task wrote for a checkpoint."""
 
         def add(batch: HandBatch) -> None:
+            """Adds the page, caused by the checkpoint where that is there already."""
             content = _encode(writes)
             at = self._pages.get(key)
             links = [] if at is None else [(LinkKind.CAUSED_BY, at)]
@@ -165,9 +175,10 @@ class GraphThread:
         self._commit(add)
 
     def copy(self, source: GraphThread) -> None:
-        """Copies all that another thread holds, under the same ids."""
+        """Copies all that another thread holds, under the same ids: its state, then what its messages say."""
 
         def add(batch: HandBatch) -> None:
+            """Adds the pages; those that name others name the copies."""
             numbers: dict[int, int] = {}
             for page, content, hint in source.everything():
                 links: list[tuple[LinkKind, int]] = []
@@ -179,9 +190,14 @@ class GraphThread:
                     state = _STATE.decode(content)
                     pages = {channel: numbers[value] for channel, value in state.pages.items()}
                     content = _encode(msgspec.structs.replace(state, pages=pages))
-                    links = self._links(state.namespace, state.parent, pages.values())
+                    before = source.page_of(state.namespace, state.parent)
+                    links = _links(None if before is None else numbers.get(before), pages.values())
                 numbers[page] = add_state(batch, content, hint, links)
                 self._keep(numbers[page], hint, content)
+            for id_, role, content, checkpoint in source.messages():
+                if id_ not in self._said:
+                    page = add_text(batch, id_, role, content, numbers.get(checkpoint))
+                    self._keep(page, hint_of("message", id_), b"")
 
         self._commit(add)
 
@@ -193,21 +209,36 @@ class GraphThread:
             if hint and named(hint).kind != "message" and (content := self._content(page)) is not None:
                 yield page, content, hint
 
-    def erase(self, keys: Iterable[Key], messages_of: Callable[[CheckpointState], Iterable[str]]) -> None:
-        """Destroys checkpoints, and of values, blocks, writes and messages those that no other checkpoint needs."""
+    def messages(self) -> Iterator[tuple[str, Role, bytes, int]]:
+        """The messages that have a page: of each its id, its role, what it says, and the checkpoint that brought it."""
+        assert self._session is not None, "asked only of a thread that is there"
+        checkpoints = sorted(self._pages.values())
+        for id_, page in self._said.items():
+            if (text := self._text(page)) is not None:
+                role = Role[str(self._session.page(page).role).upper()]
+                before = checkpoints[: bisect_left(checkpoints, page)]  # a message stands right after its checkpoint
+                yield id_, role, text, before[-1] if before else 0
+
+    def erase(self, keys: Iterable[Key], texts_of: TextsOf) -> None:
+        """Destroys checkpoints, and of values, blocks, writes and messages those that no other checkpoint needs.
+
+        `texts_of` gives what the messages of a checkpoint say, by their ids: one may say what its page does not, for
+        a graph may put another in its place under the same id.
+        """
         gone = [key for key in keys if key in self._pages]
         if not gone:
             return
-        lost = self._needed(gone, messages_of)
-        kept = self._needed([key for key in self._pages if key not in set(gone)], messages_of)
-        lost -= kept | self._alike(lost & set(self._said.values()), kept)
+        texts = {page: self._text(page) for page in self._said.values()}
+        lost = self._needed(gone, texts_of, texts)
+        kept = self._needed(self._pages.keys() - set(gone), texts_of, texts)
+        kept_texts = {texts[page] for page in kept & texts.keys()}  # pages that say the same share its bytes
+        lost -= kept | {page for page in lost & texts.keys() if texts[page] in kept_texts}
         pages = ", ".join(f"p{page}" for page in sorted(lost))
         self._store.trust.erase(where=f"page IN ({pages})", in_session=self.name)
         for key in gone:
             self._drop(key)
         self._said = {said: page for said, page in self._said.items() if page not in lost}
-        self._contents.clear()
-        self._values.clear()
+        self._forget_contents()
 
     def destroy(self) -> None:
         """Destroys the thread for good: contents and name."""
@@ -221,8 +252,9 @@ class GraphThread:
         """Writes a batch; again, with what others wrote meanwhile, where they were faster."""
         for attempt in range(TRIES):
             if self._session is None:
-                self._session = self._store.session(self.name, create=True, agent=AGENT)
-                self._position = self._session.info().position
+                self._store.session(self.name, create=True, agent=AGENT)
+                self.refresh()  # another process may have made it, and written to it
+            assert self._session is not None, "there is one now"
             self._added: list[tuple[int, str, bytes]] = []
             try:
                 with self._session.batch() as batch:
@@ -255,7 +287,7 @@ class GraphThread:
                 pages[channel] = self._add_value(batch, namespace, channel, value, before)
         state = CheckpointState(namespace, id_, new.parent, new.run, new.metadata, new.envelope, inline, pages)
         content, hint = _encode(state), hint_of("checkpoint", id_, new.run or "", namespace)
-        page = add_state(batch, content, hint, self._links(namespace, new.parent, pages.values()))
+        page = add_state(batch, content, hint, _links(self.page_of(namespace, new.parent), pages.values()))
         self._keep(page, hint, content)
         for said, message in new.messages.items():
             if said not in self._said and (number := add_message(batch, message, page)) is not None:
@@ -303,14 +335,8 @@ class GraphThread:
             raise ErasedError(f"a part of a channel's value in {self.name!r} was erased; nothing can bring it back")
         return b"".join([value.head, *(block for block in blocks if block is not None), value.tail])
 
-    def _links(self, namespace: str, parent: str | None, pages: Iterable[int]) -> list[tuple[LinkKind, int]]:
-        """A checkpoint is caused by its parent, whose erasure leaves it whole, and refers to the values it has."""
-        links = [(LinkKind.REFERENCES, page) for page in pages]
-        before = None if parent is None else self._pages.get((namespace, parent))
-        return links if before is None else [(LinkKind.CAUSED_BY, before), *links]
-
-    def _needed(self, keys: Iterable[Key], messages_of: Callable[[CheckpointState], Iterable[str]]) -> set[int]:
-        """The pages that some checkpoints are made of."""
+    def _needed(self, keys: Iterable[Key], texts_of: TextsOf, texts: Mapping[int, bytes | None]) -> set[int]:
+        """The pages that some checkpoints are made of; `texts` is what the pages of messages say."""
         needed: set[int] = set()
         for key in keys:
             state = self.state(key)
@@ -319,14 +345,17 @@ class GraphThread:
             needed |= {self._pages[key], *self._writes.get(key, ()), *state.pages.values()}
             contents = [self._content(page) for page in state.pages.values()]
             needed |= {block for content in contents if content for block in _VALUE.decode(content).blocks}
-            needed |= {self._said[said] for said in messages_of(state) if said in self._said}
+            said = ((self._said.get(id_), text) for id_, text in texts_of(state).items())
+            needed |= {page for page, text in said if page is not None and texts[page] == text}
         return needed
 
-    def _alike(self, messages: set[int], kept: set[int]) -> set[int]:
-        """Those of some messages that say what a kept one says too: they share its bytes, which are to stay."""
+    def _text(self, page: int) -> bytes | None:
+        """The bytes of a message's page; None where they were erased."""
         assert self._session is not None, "there are messages"
-        said = {self._session.content(page) for page in kept & set(self._said.values())} if messages else set()
-        return {page for page in messages if self._session.content(page) in said}
+        try:
+            return self._session.content(page)
+        except ErasedError:
+            return None
 
     def _keep(self, page: int, hint: str, content: bytes) -> None:
         """Remembers a page that is under way; it is indexed once it is durable."""
@@ -375,6 +404,12 @@ class GraphThread:
         while self._cached_bytes > CACHE_BYTES:
             oldest = next(iter(self._contents))
             self._cached_bytes -= len(self._contents.pop(oldest))
+
+
+def _links(before: int | None, pages: Iterable[int]) -> list[tuple[LinkKind, int]]:
+    """A checkpoint is caused by its parent, whose erasure leaves it whole, and refers to the values it has."""
+    links = [(LinkKind.REFERENCES, page) for page in pages]
+    return links if before is None else [(LinkKind.CAUSED_BY, before), *links]
 
 
 _PAGES = "PAGES page, position, hint WHERE type IN (value, transcript) AND position > $after ORDER BY position"
