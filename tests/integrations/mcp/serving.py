@@ -37,7 +37,7 @@ def fill(path: Path) -> Path:
             live.pack()
             live.assistant(answer)
         live.memory.turns.tag()
-        live.memory.tag(pages[0], "money")
+        live.memory.tags.give(pages[0], "money")
         harbour = {"model": "m", "messages": [{"role": "user", "content": "The harbour master is Olga."}]}
         store.record("harbour", harbour, None)
     return path

@@ -138,6 +138,54 @@ def test_nothing_is_written_unless_it_is_told(path: Path, tool: str, arguments: 
     assert (path / "default" / "log.sqlite").read_bytes() == before
 
 
+def test_a_server_that_only_reads_writes_nothing_to_a_store_that_may_be_written(path: Path) -> None:
+    """Over a store open for writing, with a session that logs what is recalled, no tool writes, nor does FORK."""
+    asked: dict[str, dict[str, Any]] = {
+        "recall_context": {"message": "the budget", "session": "trip"},
+        "recall_all": {"session": "trip"},
+        "remember_when": {"query": "budget", "session": "trip"},
+        "find_quote": {"text": "900 euros", "session": "trip"},
+        "query_facts": {"session": "trip"},
+        "domain_status": {"session": "trip"},
+        "expand_topic": {"tag": "money", "session": "trip"},
+        "collapse_topic": {"tag": "money", "session": "trip"},
+        "compact_context": {"messages": HISTORY, "session": "trip"},
+        "ask_vmql": {"statement": "FORK SESSION trip AT TURN 1 AS 'other'"},
+        "vbrief_memory_search": {"query": "budget"},
+        "vbrief_load_session": {"sessionId": "trip"},
+        "vbrief_compress_playbook": {"targetRatio": 0.5},
+    }
+    refused: list[str] = []
+
+    async def work(client: Any) -> set[str]:
+        for tool, arguments in asked.items():
+            result = await client.call_tool(tool, arguments)
+            refused.extend([tool] if result.is_error and "[read-only]" in result.content[0].text else [])
+            assert result.is_error == (tool in refused), result.content
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    with vmstore.open(path) as store:
+        store.live_session("trip")
+        before = store.admin.log.ordinal
+        assert in_process(MemoryServer(store), work) - asked.keys() == {"vbrief_expand_memory"}
+        assert store.admin.log.ordinal == before
+    assert refused == ["collapse_topic", "compact_context", "ask_vmql"]
+
+
+def test_tools_that_may_write_say_so(path: Path) -> None:
+    """Where the server may write, the tools that can are not announced as reading, FORK's among them, and it forks."""
+
+    async def work(client: Any) -> set[str]:
+        await client.call_tool("ask_vmql", {"statement": "FORK SESSION trip AT TURN 1 AS 'other'"})
+        return {tool.name for tool in (await client.list_tools()).tools if not tool.annotations.read_only_hint}
+
+    with vmstore.open(path) as store:
+        assert in_process(MemoryServer(store, writes=True), work) == {
+            "compact_context", "expand_topic", "collapse_topic", "ask_vmql"
+        }  # fmt: skip
+        assert store.session("other").info().parent == "trip"
+
+
 def test_facts_are_asked_for(path: Path) -> None:
     """query_facts gives the facts of all sessions, or of one."""
     with vmstore.open(path) as store:

@@ -20,11 +20,8 @@ INSTRUCTIONS = (
     "find_quote the words that were said, remember_when what was said in a time, query_facts what was stated. "
     "Names of sessions are whole names, as domain_status lists them; without one the newest session is asked."
 )
-READERS = (
-    *("recall_context", "recall_all", "remember_when", "domain_status"),
-    *("find_quote", "query_facts", "ask_vmql"),
-)
-WRITERS = ("compact_context", "expand_topic", "collapse_topic")
+READERS = ("recall_context", "recall_all", "remember_when", "domain_status", "find_quote", "query_facts")
+WRITERS = ("compact_context", "expand_topic", "collapse_topic", "ask_vmql")  # where the server may
 VBRIEF = ("vbrief_memory_search", "vbrief_load_session", "vbrief_expand_memory", "vbrief_compress_playbook")
 DOMAINS = "virtualcontext://domains"
 

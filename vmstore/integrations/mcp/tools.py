@@ -19,6 +19,8 @@ from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.store.virtual_context.engine import TurnReport, VirtualContextEngine
+from vmstore.vmql.parse import parse
+from vmstore.vmql.syntax.nodes import Fork
 
 CONTEXT_TOKENS = 3_000
 RECALL_TOKENS = 1_500
@@ -52,7 +54,8 @@ class McpTools:
 
         `turn` asks as the session stood at the end of that turn. `recent` are the newest turns that fit beside it.
         """
-        prompt = self._session(session).memory.assemble(message, tokens=tokens, **_moment(turn))
+        asked = self._session(session)
+        prompt = asked.memory.assemble(message, tokens=tokens, **self._moment(asked, turn))
         return {
             "context": "\n\n".join(text for text in (prompt.prepend, prompt.beside) if text),
             "recent": [f"{line['role']}: {_text(line)}" for line in prompt.messages[:-1] if _text(line)],
@@ -68,7 +71,8 @@ class McpTools:
         self, session: str | None = None, tokens: int = OVERVIEW_TOKENS, turn: int | None = None
     ) -> Answer:  # fmt: skip
         """All that a session is about, oldest first: its topics with their summaries. Start here for an overview."""
-        return _plain(self._session(session).memory.recall_all(tokens=tokens, **_moment(turn)))
+        asked = self._session(session)
+        return _plain(asked.memory.recall_all(tokens=tokens, **self._moment(asked, turn)))
 
     def remember_when(
         self, query: str | None = None, preset: str | None = None, start: str | None = None, end: str | None = None,
@@ -79,10 +83,10 @@ class McpTools:
         `preset` is like today, yesterday, last_week or last_month; `start` and `end` are dates like 2026-03-01 or
         times; `zone` is like Europe/Berlin.
         """
+        asked = self._session(session)
+        moment = self._moment(asked, None)
         return _plain(
-            self._session(session).memory.remember_when(
-                query, preset=preset, start=start, end=end, tokens=tokens, zone=zone
-            )
+            asked.memory.remember_when(query, preset=preset, start=start, end=end, tokens=tokens, zone=zone, **moment)
         )
 
     def compact_context(self, messages: list[dict[str, Any]], session: str | None = None) -> Answer:
@@ -100,10 +104,11 @@ class McpTools:
     def domain_status(self, session: str | None = None, turn: int | None = None) -> Answer:
         """The topics of a session, each with its pages, turns, tokens and related topics; and how much is summed up."""
         asked = self._session(session)
-        segments = asked.memory.segments.all(**_moment(turn))
+        moment = self._moment(asked, turn)
+        segments = asked.memory.segments.all(**moment)
         return {
             "session": asked.name,
-            "domains": _plain(asked.memory.tags.all(**_moment(turn))),
+            "domains": _plain(asked.memory.tags.all(**moment)),
             "segments": len(segments),
             "summed_up": sum(segment.summary is not None for segment in segments),
             "sessions": [info.session for info in self._store.sessions()],
@@ -145,7 +150,8 @@ class McpTools:
             if turn is not None:
                 raise InputError("turns are of one session; name it, or leave the turn out")
             return _plain(self._store.memory.find_quote(text))
-        return _plain(self._session(session).memory.find_quote(text, **_moment(turn)))
+        asked = self._session(session)
+        return _plain(asked.memory.find_quote(text, **self._moment(asked, turn)))
 
     def query_facts(
         self, subject: str | None = None, verb: str | None = None, object_contains: str | None = None,
@@ -164,8 +170,10 @@ class McpTools:
         """Answers one statement of VMQL, as `WHY NOT p51 IN CONTEXT AT CALL 174` or `CONTEXT AT TURN 42`.
 
         For what no other tool says: what a model was sent at any call, why a page was there or was not, where it came
-        from. `DESCRIBE` lists what can be asked.
+        from. `DESCRIBE PAGES` lists what can be asked of pages. FORK needs a server that may write.
         """
+        if isinstance(parse(statement), Fork):
+            self._check_writes("FORK")
         name = self._session(session).name if session is not None or self._default is not None else None
         limits: Any = {"timeout_s": QUERY_S, "rows": ROWS_MAX, "memory": QUERY_MEMORY}
         return self._store.query(statement, session=name, **limits).to_json()
@@ -181,6 +189,15 @@ class McpTools:
     def _check_writes(self, tool: str) -> None:
         if not self._writes:
             raise ReadOnlyError(f"{tool} writes, and this server only reads; its owner starts it with --write")
+
+    def _moment(self, session: Session, turn: int | None) -> Any:
+        """The keywords of a moment; to a server that only reads the end of the session is one too.
+
+        A session that manages its memory logs what is recalled of it, but for what is asked of a moment.
+        """
+        if turn is not None:
+            return {"turn": turn}
+        return {} if self._writes else {"position": session.info().position}
 
     def _session(self, name: str | None) -> Session:
         """A session by its whole name; where none is given that of the server, or the newest."""
@@ -223,11 +240,6 @@ def answering(function: Callable[P, Answer]) -> Callable[P, Answer]:
             raise ToolError(f"{error} [{error.code}]") from error
 
     return answer
-
-
-def _moment(turn: int | None) -> Any:
-    """The keywords of a moment; none for now."""
-    return {} if turn is None else {"turn": turn}
 
 
 def _page(session: Session, name: str) -> Answer:
