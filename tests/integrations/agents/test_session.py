@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from agents.memory import Session, SessionSettings
 from openai import AsyncOpenAI
 
 import vmstore
-from tests.integrations.provider import Provider, providing
+from tests.integrations.provider import Provider
 from vmstore.integrations.agents import VmstoreSession
-from vmstore.store.store import Store, memory_store
+from vmstore.store.store import Store
 
 set_tracing_disabled(True)
 ITEMS: list[Any] = [
@@ -27,20 +26,6 @@ ITEMS: list[Any] = [
     {"type": "function_call_output", "call_id": "c", "output": "In Japan."},
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Japan."}]},
 ]
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    """An empty store in memory."""
-    with memory_store() as opened:
-        yield opened
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    """A provider on this machine."""
-    with providing() as served:
-        yield served
 
 
 def agent(provider: Provider, **options: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tests.integrations.langgraph.graphs import parrot, thread, words
 from tests.refusals import refused
 from vmstore.errors import InputError
 from vmstore.integrations.langgraph import VmstoreMemory, VmstoreSaver
-from vmstore.store.store import Store, memory_store
+from vmstore.store.store import Store
 
 ADA, BOB = ("users", "ada"), ("users", "bob")
 ITEMS = [
@@ -44,13 +43,6 @@ QUESTIONS: list[Any] = [
     ListNamespacesOp((MatchCondition("suffix", ("guide",)),)),
     ListNamespacesOp(limit=2, offset=1),
 ]
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    """An empty store in memory."""
-    with memory_store() as opened:
-        yield opened
 
 
 def filled(memory: Any) -> Any:

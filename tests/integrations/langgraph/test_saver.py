@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,7 @@ from vmstore.integrations.langgraph import VmstoreSaver
 from vmstore.integrations.langgraph.pages import BLOCK_BYTES
 from vmstore.integrations.langgraph.saver import THREADS_MAX
 from vmstore.integrations.langgraph.thread import GraphThread
-from vmstore.store.store import Store, memory_store
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    """An empty store in memory."""
-    with memory_store() as opened:
-        yield opened
+from vmstore.store.store import Store
 
 
 def texts(state: Any) -> list[str]:

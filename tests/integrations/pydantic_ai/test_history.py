@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,23 +14,9 @@ from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter, ModelR
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from tests.integrations.provider import Provider, providing
+from tests.integrations.provider import Provider
 from vmstore.integrations.pydantic_ai import VmstoreHistory
-from vmstore.store.store import Store, memory_store
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    """An empty store in memory."""
-    with memory_store() as opened:
-        yield opened
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    """A provider on this machine."""
-    with providing() as served:
-        yield served
+from vmstore.store.store import Store
 
 
 def agent(provider: Provider, **options: Any) -> Any:
