@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
-
-import msgspec
 
 from vmstore.core.mutation import Create, Delete
 from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.core.text.token_estimate import estimate
 from vmstore.engine.batch import HandBatch
-from vmstore.errors import ErasedError, OvertakenError
+from vmstore.errors import ErasedError, InputError, OvertakenError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 
 TRIES = 5  # where other processes write to the same session
+
+
+def as_json(value: Any) -> bytes:
+    """The JSON of a value, which is read back equal; InputError where it would not be."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except UnicodeEncodeError:  # half a character of UTF-16, as a model cuts one: JSON writes it in ASCII
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{value!r:.80} is nothing that JSON can hold ({error}); give texts, numbers, lists and dicts"
+        ) from error
 
 
 class ItemLog:
@@ -36,7 +47,7 @@ class ItemLog:
             wanted = self._items
             if limit is not None and limit >= 0:
                 wanted = wanted[max(0, len(wanted) - limit) :]
-            return [msgspec.json.decode(content) for _, content in wanted]
+            return [json.loads(content) for _, content in wanted]
 
     def add(self, items: Sequence[tuple[Role, bytes]]) -> None:
         """Adds items, each a role and its JSON, as one commit."""
@@ -57,7 +68,7 @@ class ItemLog:
                 return []
             page, content = self._items[-1]
             batch.add(Delete(page))
-            taken[0] = msgspec.json.decode(content)
+            taken[0] = json.loads(content)
             return self._items[:-1]
 
         self._commit(take)

@@ -16,6 +16,8 @@ from openai import AsyncOpenAI
 
 import vmstore
 from tests.integrations.provider import Provider
+from tests.refusals import refused
+from vmstore.errors import InputError
 from vmstore.integrations.agents import VmstoreSession
 from vmstore.store.store import Store
 
@@ -79,6 +81,26 @@ def test_items_come_back_as_the_reference_gives_them(store: Store, limit: int | 
         return await session.get_items(limit)
 
     assert asyncio.run(kept(VmstoreSession("trip", store))) == asyncio.run(kept(SQLiteSession("trip")))
+
+
+@pytest.mark.parametrize("content", ["cut \ud83d", "\x00", 2**80, 1e300])
+def test_what_a_model_may_say_comes_back(store: Store, content: Any) -> None:
+    """Half a character, control characters and great numbers come back as the SDK's own session gives them."""
+
+    async def kept(session: Any) -> Any:
+        await session.add_items([{"role": "user", "content": content}])
+        return await session.get_items()
+
+    assert asyncio.run(kept(VmstoreSession("trip", store))) == asyncio.run(kept(SQLiteSession("trip")))
+
+
+@pytest.mark.parametrize("content", [float("nan"), object(), {1, 2}], ids=["number", "object", "set"])
+def test_what_json_cannot_hold_is_refused(store: Store, content: Any) -> None:
+    """A value that would not come back equal is refused by name, and nothing of its list is kept."""
+    session = VmstoreSession("trip", store)
+    with refused("input", InputError, "JSON"):
+        asyncio.run(session.add_items([*ITEMS, {"role": "user", "content": content}]))
+    assert asyncio.run(session.get_items()) == []
 
 
 def test_the_limit_of_the_settings_holds(store: Store) -> None:

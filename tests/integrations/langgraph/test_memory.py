@@ -141,6 +141,15 @@ def test_a_graph_takes_both(store: Store) -> None:
     assert {info.session for info in store.sessions(agent="langgraph")} == {"langgraph/t", "langgraph-memory"}
 
 
+@pytest.mark.parametrize("value", [float("inf"), object(), {1, 2}], ids=["number", "object", "set"])
+def test_what_json_cannot_hold_is_refused(store: Store, value: Any) -> None:
+    """A value that would not come back equal is refused by name, and what the item held stays."""
+    memory = filled(VmstoreMemory(store))
+    with refused("input", InputError, "JSON"):
+        memory.put(ADA, "tea", {"value": value})
+    assert memory.get(ADA, "tea").value == ITEMS[0][2]
+
+
 def test_wrong_operators_are_refused(store: Store) -> None:
     """An operator there is not is refused with those there are."""
     with refused("input", InputError, "$near", "$gte"):

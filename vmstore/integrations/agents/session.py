@@ -5,10 +5,8 @@ from __future__ import annotations
 from asyncio import to_thread
 from typing import Any
 
-import msgspec
-
 from vmstore.core.page import Role
-from vmstore.integrations.items import ItemLog
+from vmstore.integrations.items import ItemLog, as_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 
@@ -41,7 +39,7 @@ class VmstoreSession:
 
     async def add_items(self, items: list[Any]) -> None:
         """Adds items as one commit, durable when this returns."""
-        await to_thread(self._items.add, [(_role(item), msgspec.json.encode(item)) for item in items])
+        await to_thread(self._items.add, [(_role(item), as_json(item)) for item in items])
 
     async def pop_item(self) -> Any:
         """Takes the last item away; it, or None where there is none."""

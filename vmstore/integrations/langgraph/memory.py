@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from asyncio import to_thread
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.core.text.token_estimate import estimate
 from vmstore.engine.batch import HandBatch
 from vmstore.errors import ErasedError, InputError, OvertakenError
+from vmstore.integrations.items import as_json
 from vmstore.integrations.langgraph.pages import hint_of, named
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -112,7 +114,7 @@ class VmstoreMemory(BaseStore):
         if found is None:
             return None
         try:
-            content: dict[str, Any] = msgspec.json.decode(self._session.content(found.page))
+            content: dict[str, Any] = json.loads(self._session.content(found.page))
         except ErasedError:
             del self._items[place]
             return None
@@ -192,7 +194,7 @@ class VmstoreMemory(BaseStore):
             return
         before = self._content(place)
         created = now if before is None else before["created_at"]
-        content = msgspec.json.encode({"value": dict(op.value), "created_at": created, "updated_at": now})
+        content = as_json({"value": dict(op.value), "created_at": created, "updated_at": now})
         tokens = estimate(content, Modality.STRUCTURED)
         is_searched = op.index is not False
         if found is not None and found.is_searched == is_searched:

@@ -6,11 +6,10 @@ from asyncio import to_thread
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 
 from vmstore.core.page import Role
-from vmstore.integrations.items import ItemLog
+from vmstore.integrations.items import ItemLog, as_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 
@@ -40,8 +39,7 @@ class VmstoreHistory:
     def add(self, messages: Sequence[ModelMessage]) -> None:
         """Adds messages as one commit, durable when this returns."""
         items: list[Any] = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-        encoded = [msgspec.json.encode(item) for item in items]
-        self._items.add([(_role(message), item) for message, item in zip(messages, encoded, strict=True)])
+        self._items.add([(_role(message), as_json(item)) for message, item in zip(messages, items, strict=True)])
 
     def save(self, result: Any) -> None:
         """Adds the messages that a run made: those of `result.new_messages()`."""
