@@ -42,6 +42,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40
 FENCE = re.compile(r"^```(?P<words>[^`]*)$")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+MOMENTS = ("call", "turn", "before")  # parameters of SQL that name a moment, which is a number
 HEADING = re.compile(r"^#{1,6} +(?P<title>.+?) *$", re.MULTILINE)
 
 
@@ -185,8 +186,16 @@ class Run:
 
     def _sql(self, block: Block) -> None:
         """A statement that the SQL door answers, whatever stands for its parameters."""
+        names = re.findall(r":(\w+)", block.text)
         with vmstore.memory_store() as store:
-            store.sql(block.text, params=dict.fromkeys(re.findall(r":(\w+)", block.text)))
+            if "_at(" in block.text:  # a moment is of a session, and has to be there
+                messages: list[dict[str, str]] = []
+                for turn in range(80 if re.search(r"_at\('turn'", block.text) else 1):
+                    messages += [{"role": "user", "content": f"{turn}"}]
+                    store.record("s", {"model": "m", "messages": messages}, {"role": "assistant", "content": "ok"})
+                    messages += [{"role": "assistant", "content": "ok"}]
+            session = "s" if "_at(" in block.text else None
+            store.sql(block.text, session=session, params={name: 1 if name in MOMENTS else None for name in names})
 
     def _vmql(self, block: Block) -> None:
         for number, text in enumerate(block.text.split("\n"), block.line + 1):

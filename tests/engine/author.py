@@ -401,6 +401,38 @@ class Author:
         """So much of a tag is shown."""
         self.batch.add(Depth(self.batch.cell(b"t%d" % (deed.a % 5)), deed.b % 4))
 
+    def do_ask(self, deed: Deed) -> None:
+        """The model asks for a tool or two, by an id or without, as the answer of a call or of none known."""
+        batch = self.batch
+        reply_to = batch.head.call if deed.a % 2 and batch.head.call else None
+        message = batch.add(Message(Role.ASSISTANT, Slot.MESSAGES, batch.cell(b"[1]"), reply_to=reply_to))
+        self.now.messages.append(message)
+        for part in range(deed.b % 2 + 1):
+            content = b'{"name":"t%d","arguments":{"path":"f%d"}}' % ((deed.c + part) % 3, deed.d % 3)
+            labels = batch.cell(b'{"asks":"c%d"}' % (deed.c % 4)) if deed.c % 3 else None
+            fields = (PageType.TRANSCRIPT, Modality.STRUCTURED, Role.ASSISTANT, message, part, batch.cell(content))
+            page = batch.add(Create(*fields, len(content), deed.d, labels=labels))
+            self.now.pages[page], self.now.versions[page], self.now.opaque[page] = [(page, 0)], 1, False
+
+    def do_answer(self, deed: Deed) -> None:
+        """A tool answers, well or not: a page that is linked, the call that waits, or one that nobody knows."""
+        batch, page = self.batch, self._page(deed.a)
+        role = (Role.TOOL, Role.TOOL, Role.USER, Role.OTHER)[deed.b % 4]
+        message = batch.add(Message(role, Slot.MESSAGES, batch.cell(b"[2]")))
+        self.now.messages.append(message)
+        content = (b"fine", b"Error: none", b'{"error":"no"}', b"text %d" % deed.c)[deed.c % 4]
+        links = ((LinkKind.CAUSED_BY, page),) if page is not None and deed.d % 3 else ()
+        labels = batch.cell(b'{"answers":"c%d"}' % (deed.c % 4)) if deed.d % 4 == 2 else None
+        fields = (PageType.ARTIFACT, Modality.TEXT, role, message, 0, batch.cell(content))
+        made = batch.add(Create(*fields, len(content), deed.d, links=links, labels=labels))
+        self.now.pages[made], self.now.versions[made], self.now.opaque[made] = [(made, 0)], 1, False
+
+    def do_paid(self, deed: Deed) -> None:
+        """A call is answered again, with what it cost, took and read from a cache."""
+        if self.batch.head.call:
+            counts = (deed.b, deed.c % 5, deed.d, 1_000_000 * deed.c if deed.c % 3 else None, 1_000 * deed.d or None)
+            self.batch.add(Reply(self.batch.head.call, list(Status)[deed.b % 5], 1, *counts, tokens_written=deed.a))
+
     def do_tool_call(self, deed: Deed) -> None:
         """A tool ran, and read, made and changed pages."""
         call = self._page(deed.a)

@@ -6,125 +6,65 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vmstore.core.page import (
-    Fidelity,
-    Level,
-    LinkKind,
-    Method,
-    Modality,
-    Origin,
-    PageType,
-    Role,
-    Slot,
-    Standing,
-    Status,
-    Tier,
-)
-from vmstore.vmql.relations.python_rows import Kind
+from vmstore.core.page import Level, Tier
+from vmstore.vmql.relations.catalog import DESCRIBED
+from vmstore.vmql.relations.relation import Field
 from vmstore.vmql.syntax import nodes as s
 
-WORDS: dict[str, Any] = {
-    "type": PageType,
-    "role": Role,
-    "modality": Modality,
-    "tier": Tier,
-    "level": Level,
-    "level_asked": Level,
-    "level_served": Level,
-    "level_before": Level,
-    "level_after": Level,
-    "from_tier": Tier,
-    "tier_before": Tier,
-    "tier_after": Tier,
-    "status": Status,
-    "fidelity": Fidelity,
-    "slot": Slot,
-    "origin": Origin,
-    "method": Method,
-}
-NUMBERS = (
-    *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
-    *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
-    *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
-    *("fork_position", "tools", "tier", "level", "order", "since_turn", "since_call", "out_since"),
-    *("budget", "invalidated", "cause"),
+TEXTS = (
+    *("s0", "s1", "%", "s_", "_%1", "pressure", "hand", "fault_in: %", "no_%", "t0", "f1", "c1", "tool1", "skill%"),
+    *("text %", "Error%", "editor 1", "user", "m5", "words", "reason 1"),
 )
-TEXTS = ("session", "reason", "denied_because")
-PAGES = ("page", "source", "target")
-FLAGS = ("pinned", "dirty", "granted")
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "PAGES": (
-        *("page", "session", "message", "type", "role", "modality", "tier", "level", "tokens", "bytes", "importance"),
-        *(
-            "version",
-            "pinned",
-            "dirty",
-            "created_turn",
-            "created_call",
-            "created_at",
-            "position",
-            "since_position",
-            "status",
-        ),
-    ),
-    "CALLS": (
-        *("session", "call", "turn", "position", "at", "status", "fidelity", "tokens", "pages"),
-        *("tokens_reported", "tokens_out", "budget", "invalidated", "compacted"),
-    ),
-    "TURNS": (
-        *("session", "turn", "position", "at", "calls", "tokens", "user_tokens", "reply_tokens"),
-        *("faults", "evictions"),
-    ),
-    "MUTATIONS": (
-        *("position", "session", "turn", "call", "kind", "page", "cause", "at", "tier_before", "tier_after", "level"),
-        *("reason", "tokens"),
-    ),
-    "FAULTS": (
-        *("position", "session", "turn", "call", "page", "reason", "level_asked", "level_served", "from_tier"),
-        *("out_since", "tokens", "granted", "denied_because"),
-    ),
-    "MOVES": (
-        *("position", "session", "turn", "call", "page", "tier_before", "tier_after", "level_before", "level_after"),
-        *("tokens", "cause", "reason"),
-    ),
-    "COMPACTIONS": (
-        *("session", "call", "turn", "position", "pages", "tokens", "summary", "summary_tokens", "returned"),
-    ),
-    "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
-    "VECTORS": ("page", "session", "model", "chunk", "dimension", "content", "begins", "ends", "position", "at"),
-    "TAGS": (
-        *("tag", "session", "canonical", "pages", "turns", "first_turn", "last_turn", "tokens", "share"),
-        *("aliases", "depth"),
-    ),
-    "LINKS": ("session", "source", "target", "kind", "position"),
-    "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "status", "tokens", "pages"),
-    "RESIDENCIES": (
-        *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
-        *("since_position", "tokens", "pinned", "reason"),
-    ),
-    "CONTEXT": ("order", "page", "message", "role", "type", "level", "tokens", "since_turn", "since_call"),
+UNTOLD: dict[str, tuple[str, ...]] = {
+    "PAGES": ("mime", "actor", "anchors", "metadata", "line"),
+    "MESSAGES": ("line",),
+    "MUTATIONS": ("actor", "actor_id", "logged_at", "request_id", "cursor", "detail"),
     "SESSIONS": (
-        *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
-        *("tokens", "tools", "position"),
+        *("user", "agent", "title", "first_line", "cost_estimated", "tool_names", "began_at", "outcome", "reward"),
+        *("policy", "source", "total_tokens", "memory_tier"),
     ),
+    "TURNS": ("cost_estimated", "total_tokens", "memory_tier", "is_identity_critical"),
+    "CALLS": ("user", "cost_estimated", "stop", "error", "metadata", "response"),
+    "VERSIONS": ("actor",),
+    "VECTORS": ("quantisation",),
+    "FACTS": ("user",),
+    "TAGS": ("related", "methods", "turn_numbers"),
+    "TOOLS": ("arguments", "user"),
+    "GUARDS": ("user",),
+    "RECALLS": ("score",),
+    "SKILLS": ("user", "tools", "arguments", "prerequisites"),
+    "CONTEXT": ("pinned", "tool", "tool_call", "outcome", "text"),
+}
+"""The columns that the naive reading does not know yet; it knows every other."""
+UNREAD = ("METRICS", "SEGMENTS", "SEARCH", "TASKS", "ATOMS", "ARTIFACTS")
+"""The relations that it does not know."""
+RELATIONS = [name for name in DESCRIBED if name not in UNREAD]
+COLUMNS: dict[str, tuple[str, ...]] = {
+    name: tuple(column for column in DESCRIBED[name].fields if column not in UNTOLD.get(name, ()))
+    for name in RELATIONS[: RELATIONS.index("CONTEXT") + 1]
 }
 MORE = ("PAGES", "PAGES", *COLUMNS)  # most can be asked of pages
 
 
-def words_of(relation: str, column: str) -> Any:
-    """The enumeration of a column, where it has one."""
-    if column == "status" and relation == "PAGES":
-        return Standing
-    if column == "kind":
-        return LinkKind if relation == "LINKS" else Kind
-    if column == "parent" and relation == "SESSIONS":
-        return None
-    return WORDS.get(column)
+def field(relation: str, column: str) -> Field:
+    """What the catalog says of a column: which values can be asked for."""
+    return DESCRIBED[relation].fields[column]
+
+
+def listed(relation: str, column: str) -> bool:
+    """Whether a column holds lists or objects, which are shown and not compared."""
+    return field(relation, column).form.type in ("list", "json")
+
+
+def is_number(relation: str, column: str) -> bool:
+    """Whether a column can be summed up."""
+    form = field(relation, column).form
+    return form.type in ("integer", "real") and form.words is None
 
 
 def conditions(relation: str) -> st.SearchStrategy[Any]:
     """Conditions over the columns of a relation, up to three deep."""
-    plain = st.sampled_from([name for name in COLUMNS[relation] if name != "at" and name != "created_at"])
+    plain = st.sampled_from([name for name in COLUMNS[relation] if field(relation, name).form.type != "time"])
     simple = plain.flatmap(lambda name: _simple(relation, name))
     if relation == "PAGES":
         tag = st.sampled_from(["t0", "t1", "t2", "t3", "none"]).map(lambda tag: s.Value(value=tag))
@@ -143,8 +83,8 @@ def conditions(relation: str) -> st.SearchStrategy[Any]:
 
 
 def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
-    column = s.Word(path=(name,))
-    words = words_of(relation, name)
+    column, form = s.Word(path=(name,)), field(relation, name).form
+    words = form.words
     null = st.booleans().map(lambda negated: s.IsNull(operand=column, negated=negated))
     if words is not None:
         strategy: st.SearchStrategy[Any] = st.sampled_from(list(words)).map(lambda word: s.Word(path=(_word(word),)))
@@ -154,20 +94,18 @@ def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
         if words in (Tier, Level):
             kinds += [_compare(column, st.sampled_from([int(word) for word in words]).map(lambda n: s.Value(value=n)))]
         return st.one_of(*kinds)
-    if name in NUMBERS:
+    if form.type == "real":
+        return st.one_of(_compare(column, st.sampled_from([0.2, 0.5, 0.8, 3.0]).map(lambda n: s.Value(value=n))), null)
+    if form.type == "integer":
         number = st.integers(-1, 70).map(lambda n: s.Value(value=n))
         between = st.tuples(number, number, st.booleans()).map(
             lambda row: s.Between(operand=column, low=row[0], high=row[1], negated=row[2])
         )
         return st.one_of(_compare(column, number), _in(column, number), between, null)
-    if name == "importance":
-        return _compare(column, st.sampled_from([0.2, 0.5, 0.8]).map(lambda n: s.Value(value=n)))
-    if name in FLAGS:
+    if form.type == "boolean":
         return st.one_of(st.just(column), _equal(column, st.booleans().map(lambda flag: s.Value(value=flag))))
-    if name in TEXTS:
-        text = st.sampled_from(["s0", "s1", "%", "s_", "_%1", "pressure", "hand", "fault_in: %", "no_%"]).map(
-            lambda t: s.Value(value=t)
-        )
+    if form.type == "text" and form.name not in ("page", "message"):
+        text = st.sampled_from(TEXTS).map(lambda t: s.Value(value=t))
         return st.one_of(
             text.map(lambda value: s.Compare(op="LIKE", left=column, right=value)), _equal(column, text), null
         )
@@ -197,7 +135,8 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tuple[s.SelectItem, ...], s.Tail]:
     """One of some relations, its columns and its tail, scope and moment left out."""
     relation = draw(st.sampled_from(relations))
-    names = COLUMNS[relation]
+    shown_names = COLUMNS[relation]
+    names = [name for name in shown_names if not listed(relation, name)]
     where = draw(st.none() | conditions(relation))
     limit = draw(st.none() | st.integers(0, 6).map(lambda n: s.Value(value=n)))
     if draw(st.booleans()):
@@ -208,7 +147,7 @@ def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tupl
         words = tuple(s.Word(path=(name,)) for name in by)
         order = tuple(s.Order(expr=expr, descending=draw(st.booleans())) for expr in ordered)
         return relation, columns, s.Tail(where=where, by=words, order=order, limit=limit)
-    shown = draw(st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True))
+    shown = draw(st.lists(st.sampled_from(shown_names), min_size=1, max_size=5, unique=True))
     columns = tuple(s.SelectItem(expr=s.Word(path=(name,))) for name in shown)
     keys = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
     order = tuple(s.Order(expr=s.Word(path=(name,)), descending=draw(st.booleans())) for name in keys)
@@ -216,8 +155,8 @@ def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tupl
 
 
 def _aggregates(relation: str) -> st.SearchStrategy[s.Apply]:
-    names = COLUMNS[relation]
-    numbers = [name for name in names if name in NUMBERS and words_of(relation, name) is None]
+    names = [name for name in COLUMNS[relation] if not listed(relation, name)]
+    numbers = [name for name in names if is_number(relation, name)]
     any_of = st.sampled_from(names).map(lambda name: (s.Word(path=(name,)),))
     number = st.sampled_from(numbers).map(lambda name: (s.Word(path=(name,)),))
     share = st.sampled_from([0.0, 0.25, 0.5, 1.0]).map(lambda q: s.Value(value=q))

@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from specs.decided import Decided as Model
-from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
+from tests.vmql import known
+from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of, versions_of
 from tests.vmql.moved import compactions, moves
 from tests.vmql.said import notes, tag_rows
+from tests.vmql.stated import facts
+from tests.vmql.worked import guards, recalls, skills, tools
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.page import (
@@ -25,8 +28,12 @@ from vmstore.core.page import (
     Standing,
     Status,
 )
+from vmstore.core.tags import TagMethod
+from vmstore.core.text.tool_outcome import ToolOutcome
+from vmstore.core.work.trace import GuardType
 
 Row = dict[str, Any]
+ENDS = ("type", "role", "tool", "outcome")  # what a link says of the page at either end
 
 
 def iso(at: int | None) -> str | None:
@@ -49,6 +56,18 @@ def _tokens_of(mutation: m.AnyMutation) -> int | None:
     return tokens
 
 
+def _joined(texts: list[str]) -> str | None:
+    return "\n".join(texts) if texts else None
+
+
+def _first_tool(pages: list[Row]) -> Row:
+    """The first tool that some pages call or answer for, and the worst of their outcomes."""
+    return {
+        "tool": pages[0]["tool"] if pages else None,
+        "outcome": max((p["outcome"] for p in pages if p["outcome"]), default=None, key=["ok", "error"].index),
+    }
+
+
 class Naive:
     """Answers relations of one session up to a position, or of every session for itself."""
 
@@ -66,7 +85,12 @@ class Naive:
         """The rows that each session wrote itself, in the order of their names; mutations in that of the log."""
         rows = []
         for name in sorted(ends):
-            rows += [row for row in self.rows(relation, name, ends[name]) if row["session"] == name]
+            listed = (
+                self._facts(name, ends[name], own=True)
+                if relation == "FACTS"
+                else self.rows(relation, name, ends[name])
+            )
+            rows += [row for row in listed if row["session"] == name]
         if relation == "MUTATIONS":
             logged = {(fact.session, fact.position): at for at, fact in enumerate(self.model.facts)}
             rows.sort(key=lambda row: logged[row["session"], row["position"]])
@@ -85,13 +109,21 @@ class Naive:
             for page, listed in self.model.versions(session, position).items()
         }
         numbers = self.model.pinned(session, position)
-        dirty = {
-            e.source for e in links if e.kind == LinkKind.DERIVES and last[e.target] > max(e.position, last[e.source])
+        flushed = {
+            f.mutation.page: f.position for f in self.model.seen(session, position) if type(f.mutation) is m.Flush
         }
+        dirty = {
+            e.source
+            for e in links
+            if e.kind == LinkKind.DERIVES and last[e.target] > max(e.position, last[e.source], flushed.get(e.source, 0))
+        }
+        also = known.pages(self, session, position)
         return [
             {
+                **also[page.page],
                 "page": f"p{page.page}",
                 "session": self.writer(session, page.page),
+                "user": None,
                 "message": f"m{page.born.message}" if page.born.message else None,
                 "type": PageType(page.born.type).word,
                 "role": Role(page.born.role).word,
@@ -144,10 +176,12 @@ class Naive:
         replaced: dict[int, int] = {}
         for row in compactions(self, session, position):
             replaced[row["call"]] = replaced.get(row["call"], 0) + row["pages"]
+        also = known.calls(self, session, position)
         for number, call in self.model.calls(session, position).items():
             reply = call.reply
             records.append(
                 {
+                    **also[number],
                     "session": self.writer(session, call.position),
                     "call": number,
                     "turn": call.turn,
@@ -194,7 +228,11 @@ class Naive:
 
     def _turn_moves(self, session: str, position: int, turn: int) -> Row:
         faults, left = self.model.moves(session, position)
+        searches, load = self.model.told(session, position).get(turn, (0, None))
         return {
+            "searches": searches,
+            "load": load,
+            "cost": known.costs(self, session, position).get(turn),
             "faults": sum(fault.turn == turn for fault in faults),
             "evictions": sum(when == turn for _, when in left),
         }
@@ -237,6 +275,8 @@ class Naive:
                 "at": iso(fact.at),
                 "tier_before": tiers_of(fact.mutation)[0],
                 "tier_after": tiers_of(fact.mutation)[1],
+                "version_before": versions_of(fact.mutation)[0],
+                "version_after": versions_of(fact.mutation)[1],
                 "level": level_of(fact.mutation),
                 "reason": self._reason(session, fact.mutation),
                 "tokens": _tokens_of(fact.mutation),
@@ -262,11 +302,19 @@ class Naive:
                 return "corrected" if corrected else "right"
             case m.Pressure(level=level):
                 return Load(level).word
+            case m.Close(status=status):
+                return Standing(status).word
+            case m.Tag(method=method):
+                return TagMethod(method).word
+            case m.ToolRun(outcome=outcome):
+                return ToolOutcome(outcome).word
+            case m.GuardTrip(type=guard):
+                return GuardType(guard).word
         return None
 
     def _faults(self, session: str, position: int) -> list[Row]:
         calls = {fact.position: call for fact, _, call in self.model.moments(session, position)}
-        records = []
+        tools, records = known.of_tools(self, session, position), []
         for fault in self.model.moves(session, position)[0]:
             answer, asked = fault.answer, fault.asked
             level, tokens = getattr(answer, "level", None), getattr(answer, "tokens", None)
@@ -286,6 +334,8 @@ class Naive:
                     "level_served": level,
                     "from_tier": 2 if answer is None else getattr(answer, "tier", None),
                     "out_since": fault.out_since,
+                    "away_calls": None if fault.out_since is None else calls[fault.position] - calls[fault.out_since],
+                    "tool": tools.get(fault.page, known.BARE)["tool"],
                     "tokens": tokens,
                     "granted": not isinstance(answer, m.FaultDenied),
                     "denied_because": Denial(answer.because).word if isinstance(answer, m.FaultDenied) else None,
@@ -294,8 +344,12 @@ class Naive:
         return records
 
     def _versions(self, session: str, position: int) -> list[Row]:
+        moments = {fact.position: (fact.at, turn) for fact, turn, _ in self.model.moments(session, position)}
         records = [
             {
+                "turn": moments[content.position][1],
+                "at": iso(moments[content.position][0]),
+                "text": self._text(session, content),
                 "page": f"p{page}",
                 "session": self.writer(session, content.position),
                 "version": content.version,
@@ -311,7 +365,13 @@ class Naive:
         ]
         return sorted(records, key=lambda row: row["position"])
 
+    def _text(self, session: str, content: Any) -> str | None:
+        ref = content.told.content
+        return None if ref is None else self.model.cell(session, content.position, ref).decode()
+
     def _links(self, session: str, position: int) -> list[Row]:
+        ends = known.sides(self, session, position)
+        mutations = {fact.position: fact.mutation for fact in self.model.seen(session, position)}
         edges = sorted(self.model.links(session, position), key=lambda e: (e.position, e.source, e.target, e.kind))
         return [
             {
@@ -320,6 +380,10 @@ class Naive:
                 "target": f"p{edge.target}",
                 "kind": LinkKind(edge.kind).word,
                 "position": edge.position,
+                "valid_from": iso(getattr(mutations[edge.position], "valid_from", None)),
+                "valid_to": iso(getattr(mutations[edge.position], "valid_to", None)),
+                **{f"source_{name}": ends[edge.source][name] for name in ENDS},
+                **{f"target_{name}": ends[edge.target][name] for name in ENDS},
             }
             for edge in edges
         ]
@@ -350,8 +414,11 @@ class Naive:
         born = [f.mutation for f in self.model.seen(session, position) if isinstance(f.mutation, m.Create)]
         ats = {fact.position: fact.at for fact in self.model.seen(session, position)}
         calls = self.model.calls(session, position)
+        tools, arrived = known.of_tools(self, session, position), self._arrived(session, position)
         return [
             {
+                **_first_tool([tools[page] for page, _ in arrived.get(number, ()) if page in tools]),
+                "text": _joined([text for _, text in arrived.get(number, ()) if text is not None]),
                 "message": f"m{number}",
                 "session": self.writer(session, number),
                 "turn": message.turn,
@@ -367,17 +434,26 @@ class Naive:
             for number, message in self.model.messages(session, position).items()
         ]
 
+    def _arrived(self, session: str, position: int) -> dict[int, list[tuple[int, str | None]]]:
+        """The pages of each message, with their texts as they arrived."""
+        arrived: dict[int, list[tuple[int, str | None]]] = {}
+        for page, contents in self.model.versions(session, position).items():
+            arrived.setdefault(contents[0].told.message, []).append((page, self._text(session, contents[0])))
+        return arrived
+
     def _residencies(self, session: str, position: int) -> list[Row]:
         contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
         numbers = {call.position: number for number, call in self.model.calls(session, position).items()}
         rows: list[Row] = []
         here: dict[int, tuple[Any, Row]] = {}
+        left: dict[int, int] = {}
         for call in self.model.calls(session, position).values():
             now = {shown.page: shown for shown in self.model.context(session, call.position)}
             entered = {new[0] for new in call.pack.entered}
             for page in [page for page in here if page not in now or page in entered]:
                 _, row = here.pop(page)
                 row["to_position"], row["to_call"] = call.position, numbers[call.position]
+                left[page] = numbers[call.position]
             for page, shown in now.items():
                 if page not in here:
                     row = {
@@ -389,6 +465,8 @@ class Naive:
                         "from_call": numbers[call.position],
                         "to_call": None,
                         "since_position": shown.since,
+                        "tier": 0,
+                        "away_calls": (numbers[call.position] - left[page] or None) if page in left else None,
                         "tokens": contents[shown.content].told.tokens,
                         "reason": self._let_in(session, page, call.position),
                     }
@@ -397,6 +475,7 @@ class Naive:
         for row in rows:
             end = position + 1 if row["to_position"] is None else row["to_position"]
             moments = range(row["from_position"], end)
+            row["uses"] = known.used_in(self, session, int(row["page"][1:]), row["from_position"], end)
             row["pinned"] = any(int(row["page"][1:]) in self.model.pinned(session, at) for at in moments)
         return sorted(rows, key=lambda row: (row["from_position"], int(row["page"][1:])))
 
@@ -417,6 +496,21 @@ class Naive:
 
     def _compactions(self, session: str, position: int) -> list[Row]:
         return compactions(self, session, position)
+
+    def _tools(self, session: str, position: int) -> list[Row]:
+        return tools(self, session, position)
+
+    def _guards(self, session: str, position: int) -> list[Row]:
+        return guards(self, session, position)
+
+    def _skills(self, session: str, position: int) -> list[Row]:
+        return skills(self, session, position)
+
+    def _recalls(self, session: str, position: int) -> list[Row]:
+        return recalls(self, session, position)
+
+    def _facts(self, session: str, position: int, *, own: bool = False) -> list[Row]:
+        return facts(self, session, position, own=own)
 
     def _sessions(self, session: str, position: int) -> list[Row]:
         own = [fact for fact in self.model.own(session) if fact.position <= position]
@@ -439,5 +533,6 @@ class Naive:
                 "tokens": sum(page.tokens for page in born),
                 "tools": sum(page.role == Role.TOOL for page in born),
                 "position": own[-1].position,
+                **known.session(self, session, position),
             }
         ]

@@ -15,13 +15,21 @@ def about(fact: Any) -> str | None:
             return f"p{fact.position}"
         case m.Link(source=page) | m.Segment(summary=page):
             return f"p{page}" if page else None
+        case m.ToolRun(call=page) | m.GuardTrip(warning=page):
+            return f"p{page}" if page else None
     page = getattr(fact.mutation, "page", 0)
     return f"p{page}" if page else None
 
 
 def cause_of(value: Any) -> int | None:
     """The position that brought it about."""
-    return getattr(value, "reference", None) or getattr(value, "first", None) or getattr(value, "by", None)
+    match value:
+        case m.ToolRun(result=result):
+            return result or None
+        case m.GuardTrip(calls=calls):
+            return calls[-1] if calls else None
+    by = value.by if isinstance(value, m.Cite) else None
+    return getattr(value, "reference", None) or getattr(value, "first", None) or by
 
 
 def tiers_of(value: Any) -> tuple[int | None, int | None]:
@@ -35,6 +43,18 @@ def tiers_of(value: Any) -> tuple[int | None, int | None]:
             return 2, 0
         case m.Evict(level=level):
             return 0, 2 if level is None else 0
+    return None, None
+
+
+def versions_of(value: Any) -> tuple[int | None, int | None]:
+    """The versions of its page before and after."""
+    match value:
+        case m.Create():
+            return None, 1
+        case m.Update(version=version):
+            return version - 1, version
+        case m.Compress(version=version):
+            return version, version
     return None, None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.vmql import known
 from vmstore.core import mutation as m
 from vmstore.core.page import LinkKind, PageType
 
@@ -15,6 +16,7 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
     contents = {c.position: c for listed in naive.model.versions(session, position).values() for c in listed}
     here: dict[int, Any] = {}
     records: list[dict[str, Any]] = []
+    tools, out = known.of_tools(naive, session, position), dict[int, int]()
     for number, call in naive.model.calls(session, position).items():
         now = {shown.page: shown for shown in naive.model.context(session, call.position)}
         gone = [(page, here[page], None) for page in sorted(here.keys() - now.keys())]
@@ -22,6 +24,9 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
         for page, before, after in gone + came:
             if before and after and (before.content, before.rank) == (after.content, after.rank):
                 continue
+            away = number - out.pop(page) if before is None and page in out else None
+            if after is None:
+                out[page] = number
             cause, reason = _shown_by(naive, session, page, call.position, left=after is None)
             records.append(
                 {
@@ -37,6 +42,8 @@ def moves(naive: Any, session: str, position: int) -> list[dict[str, Any]]:
                     "tokens": contents[(after or before).content].told.tokens,
                     "cause": cause,
                     "reason": reason,
+                    "tool": tools.get(page, known.BARE)["tool"],
+                    "away_calls": away,
                 }
             )
         here = now
@@ -87,6 +94,7 @@ def compactions(naive: Any, session: str, position: int) -> list[dict[str, Any]]
                         "summary": f"p{summary}",
                         "summary_tokens": contents[now[summary].content].told.tokens,
                         "returned": len(back),
+                        "left": [f"p{page}" for page in left],
                     }
                 )
         before = now

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.vmql.facts import Row
 from vmstore.core.page import Level, Tier
+from vmstore.vmql.relations.catalog import DESCRIBED
 from vmstore.vmql.syntax import nodes as s
 
 TIERS = ("tier", "from_tier", "tier_before", "tier_after")
@@ -27,8 +28,12 @@ def order_key(name: str, value: Any) -> Any:
     return value
 
 
-TIMES = ("at", "created_at")
-NAMES = ("page", "message", "source", "target")
+TIMES = frozenset(
+    name for each in DESCRIBED.values() for name, field in each.fields.items() if field.form.type == "time"
+)
+NAMES = frozenset(
+    name for each in DESCRIBED.values() for name, field in each.fields.items() if field.form.name in ("page", "message")
+)
 
 
 def literal(expr: s.Expr, column: str) -> Any:

@@ -7,16 +7,29 @@ from typing import Any
 
 from specs.model import Model
 from vmstore.core import mutation as m
-from vmstore.core.page import Level
+from vmstore.core.page import Level, Standing
+from vmstore.core.redaction import TAG as REDACTED
+from vmstore.core.redaction import Redact
 
 Row = dict[str, Any]
 
 
-def notes(model: Model, session: str, position: int) -> dict[int, Row]:
-    """What was said of each page: numbers as they were told last, tags as they were gained and lost."""
+def notes(model: Model, session: str, position: int, *, own: bool = False) -> dict[int, Row]:
+    """What was said of each page: numbers as they were told last, tags as they were gained and lost.
+
+    Of `own` notes those alone that the session made itself, also of pages that it inherits.
+    """
     fields: dict[int, Row] = {}
     for fact in model.seen(session, position):
+        if own and fact.session != session:
+            if isinstance(fact.mutation, m.Create):
+                fields[fact.position] = {"importance": fact.mutation.importance, "tags": set()}
+            continue
         match fact.mutation:
+            case Redact(page=page, policy=None) if page:
+                fields[page]["tags"] = fields[page]["tags"] | {REDACTED}
+            case m.Delete(page=page):
+                fields[page]["status"] = Standing.SUPERSEDED
             case m.Create() as born:
                 labels = json.loads(_cell(model, session, fact.position, born.labels) or "{}")
                 fields[fact.position] = {"importance": born.importance, "tags": set(labels.get("tags", []))}

@@ -319,6 +319,18 @@ def test_like_glob_and_instr_are_those_of_sqlite() -> None:
     db.close()
 
 
+def test_facts_that_hold_no_more_have_a_table() -> None:
+    """`facts` are those that hold, `facts_ever` also those that were replaced, as FACTS and FACTS ALL are."""
+    with vmstore.memory_store() as made:
+        made.record("s", {"model": "m", "messages": [{"role": "user", "content": "I live in Kyoto."}]}, None)
+        for place in ("Kyoto", "Nara"):
+            made.session("s").memory.facts.state("user", "lives in", place, attribute="home", one=True)
+        for table, asked in (("facts", "FACTS what"), ("facts_ever", "FACTS what ALL")):
+            assert list(made.sql(f"SELECT what FROM {table}")) == list(made.query(asked))
+        assert list(made.sql("SELECT what, was FROM facts_ever")) == [("Kyoto", None), ("Nara", "Kyoto")]
+        assert list(made.sql("SELECT what FROM facts_ever_at('position', 2)")) == []
+
+
 def test_names_of_tables_are_those_of_the_catalog() -> None:
-    """What SQL can read is the catalog and the context of a call, each by its name."""
-    assert set(SERVED) == {name.lower() for name in RELATIONS} | {"context"}
+    """What SQL can read is the catalog, the context of a call, and facts that hold no more, each by its name."""
+    assert set(SERVED) == {name.lower() for name in RELATIONS} | {"context", "facts_ever"}

@@ -74,7 +74,7 @@ def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement
     probe.noted, probe.dry = [], not statement.analyze
     if isinstance(inner, SearchQuery):  # its embedder is not waited for while the views are held
         query.world.ask(str(given(inner.query, query.params)))
-    with query.world.asking():
+    with query.asking():
         began = query.world.ticks()
         result = answer(probe, inner)
         count = sum(1 for _ in result) if statement.analyze else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from vmstore.core.text.explanation import SearchExplanation
 from vmstore.errors import VmstoreError
-from vmstore.vmql.execution.executor import Runner, Wrong
+from vmstore.vmql.execution.executor import STEPS, Runner, Wrong
 from vmstore.vmql.execution.page_column import PageColumn, forks_of
 from vmstore.vmql.execution.result import Cancellation, Column, Result
 from vmstore.vmql.planner import limits
@@ -30,6 +31,7 @@ Row = tuple[Any, ...]
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
 """From a plan, which says the values that are wanted, to what makes the rows."""
 AnyNode = TypeVar("AnyNode", bound=nodes.Node)
+AnyItem = TypeVar("AnyItem")
 
 
 def rows_of(listed: Iterable[Row]) -> Make:
@@ -64,6 +66,25 @@ class Query:
         self.searched: SearchExplanation | None = None  # what a search looked for, where that is asked
         self.answer: Callable[[Query, Any], Result] | None = None  # what answers a statement within this one
         self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
+
+    @contextmanager
+    def asking(self) -> Iterator[int]:
+        """Holds one moment, its ordinal; every read of the views meanwhile stops with it."""
+        with self.world.asking() as end:
+            views, key = self.world.views, object()
+            views.set_progress_handler(lambda: self.watch.stopped, STEPS, id=key)
+            try:
+                yield end
+            except apsw.InterruptError as error:
+                raise self.watch.error() from error
+            finally:
+                views.set_progress_handler(None, id=key)
+
+    def looked(self, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
+        """Items of some work, with a look before each at whether the query is to stop."""
+        for item in items:
+            self.watch.check()
+            yield item
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
         """Whose rows are meant."""

@@ -236,7 +236,7 @@ class MomentReader:
         statement = RelationQuery(name=relation.name, columns=items, tail=tail)
         query = Query(self._runner, statement, self._session, params, key)
         query.watch = self._watch
-        with self._runner.world.asking():
+        with query.asking():
             if relation is CONTEXT:
                 result = context(query, self._context(items, moment, tail))
             else:

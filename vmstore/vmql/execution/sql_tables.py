@@ -16,6 +16,7 @@ import apsw
 
 from vmstore.vmql.execution.virtual_table import RowCursor, RowTable
 from vmstore.vmql.relations.catalog import RELATIONS
+from vmstore.vmql.relations.facts import FACTS
 from vmstore.vmql.relations.python_rows import CONTEXT
 from vmstore.vmql.relations.relation import Field, Relation
 
@@ -29,7 +30,12 @@ Read = Callable[[Relation, tuple[str, ...], Moment, Filters], list[Row]]
 ARGUMENTS = ("at_unit", "at_value", "at_session")
 HERE: Moment = (None, None, None)
 LOOKUPS = 2  # values looked up by a statement of their own; from then on all rows are read once
-SERVED: dict[str, Relation] = {name.lower(): relation for name, relation in (*RELATIONS.items(), ("context", CONTEXT))}
+EVER = FACTS._replace(name="FACTS_EVER", now="")
+"""The facts that hold no more, or were replaced, with those that do: in VMQL `FACTS ALL`."""
+SERVED: dict[str, Relation] = {
+    **{name.lower(): relation for name, relation in RELATIONS.items()},
+    **{"context": CONTEXT, "facts_ever": EVER},
+}
 """The relations by the names of their tables."""
 TABLES: dict[str, Relation] = {**SERVED, **{f"{name}_at": relation for name, relation in SERVED.items()}}
 

@@ -66,7 +66,7 @@ def faults_at(span: nodes.SourceSpan, code: str) -> Iterator[None]:
 def relation(query: Query, statement: nodes.RelationQuery) -> Result:
     """The rows of a relation."""
     found = shows.named(statement.name, RELATIONS, statement.span)
-    with query.world.asking():
+    with query.asking():
         scope = query.scope(statement.tail, wide=found.wide)
         make = _maker(query, found, scope, statement.tail)
         if found.now and not statement.tail.ever:
@@ -99,7 +99,7 @@ def context(query: Query, statement: nodes.ContextAt) -> Result:
     tail = statement.tail
     if tail.per is not None:
         return contexts(query, statement, tail.per)
-    with query.world.asking():
+    with query.asking():
         bare = msgspec.structs.replace(tail, as_of=None)
         scope = one(query, bare)
         seen = _seen(query, scope, statement.moment or tail.as_of, statement.span)
@@ -125,7 +125,7 @@ def context(query: Query, statement: nodes.ContextAt) -> Result:
 
 def contexts(query: Query, statement: nodes.ContextAt, per: str) -> Result:
     """What the model saw at each call, or at the last call of each turn, that is asked about."""
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         calls = list(query.kept(RELATIONS["CALLS"], nodes.columns_named("turn", "call"), scope))
         moments = calls if per == "call" else list(dict(calls).items())  # of each turn the last
@@ -191,7 +191,7 @@ def _json(value: Any) -> str:
 def diff_context(query: Query, statement: nodes.DiffContext) -> Result:
     """What changed between two contexts of a session."""
     check_diff(statement)
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         ends = [(scope.name, _when(query, moment)) for moment in (statement.before, statement.after)]
         try:
@@ -205,7 +205,7 @@ def diff_context(query: Query, statement: nodes.DiffContext) -> Result:
 def diff_session(query: Query, statement: nodes.DiffSession) -> Result:
     """What differs between the contexts of two sessions."""
     check_diff(statement)
-    with query.world.asking():
+    with query.asking():
         ends, when = [], _when(query, statement.moment)
         for node in (statement.before, statement.after):
             name = meant_by(query.world, node, query.params)
@@ -242,7 +242,7 @@ def of_page(query: Query, statement: nodes.OfPage) -> Result:
     if statement.what == "history":
         return history(query, statement)
     found = RESIDENCIES if statement.what == "residencies" else VERSIONS
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         scope.values["page"] = _page(query, scope, statement.page)
         return query.select(found, (), statement.tail, scope, path="page")
@@ -250,7 +250,7 @@ def of_page(query: Query, statement: nodes.OfPage) -> Result:
 
 def history(query: Query, statement: nodes.OfPage) -> Result:
     """What happened to a page up to a moment."""
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         name = str(given(statement.page, query.params))
         with faults_at(statement.page.span, "unknown-page"):
@@ -276,7 +276,7 @@ def _walk(query: Query, statement: nodes.LineageQuery | nodes.PathQuery) -> tupl
 
 def lineage(query: Query, statement: nodes.LineageQuery) -> Result:
     """The links met on a walk from a page, as the log had them at the moment."""
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         page = _page(query, scope, statement.page)
         depth, kinds = _walk(query, statement)
@@ -300,7 +300,7 @@ def path(query: Query, statement: nodes.PathQuery) -> Result:
     """The shortest walk from a page to another over the links that hold at the moment, either way along each."""
     from vmstore.vmql.execution.walk import WalkedLink, kinds_of, shortest
 
-    with query.world.asking():
+    with query.asking():
         scope = one(query, statement.tail)
         first, last = (_page(query, scope, page) for page in (statement.source, statement.target))
         depth, kinds = _walk(query, statement)
@@ -348,7 +348,7 @@ def why(query: Query, statement: nodes.WhyQuery) -> Result:
     """Why a page is in the context of a call, or is not."""
     from vmstore.vmql.execution.why import chain
 
-    with query.world.asking():
+    with query.asking():
         scope = one(query, nodes.Tail(scope=statement.scope))
         page = _page(query, scope, statement.page)
         seen = _seen(query, scope, statement.moment, statement.span)
@@ -369,7 +369,7 @@ def _in(session: nodes.Name | None) -> nodes.InSession | None:
 def fork(query: Query, statement: nodes.Fork) -> Result:
     """Makes a session that shares another's past: the one statement that writes."""
     name = str(given(statement.name, query.params))
-    with query.world.asking():
+    with query.asking():
         scope = one(query, nodes.Tail(scope=_in(statement.session), as_of=statement.moment))
     try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
@@ -387,7 +387,7 @@ def replay(query: Query, statement: nodes.Replay) -> Result:
         if said.name.lower() == "keep":  # the store's own word for writing it down
             hint = "keep it with `vmstore replay --keep`"
             raise fault("a query keeps no session", "not-replayed", said.span, hint=hint)
-    with query.world.asking():
+    with query.asking():
         scope = one(query, nodes.Tail(scope=_in(statement.session)))
     changes = {assignment.name: given(assignment.value, query.params) for assignment in statement.given}
     with faults_at(statement.span, "not-replayed"):
@@ -410,7 +410,7 @@ def _run(run: Any, names: Sequence[str]) -> Row:
 def verify(query: Query, statement: nodes.Verify) -> Result:
     """Checks every hash, view and rule; no row where all is well."""
     name = None if statement.session is None else str(given(statement.session, query.params))
-    with query.world.asking():
+    with query.asking():
         scope = query.scope(nodes.Tail(scope=_in(statement.session)), wide=True)
     verdict = query.world.verified(name, query.watch.check)
     listed = [(problem.kind, problem.where, problem.what) for problem in verdict.problems]
@@ -452,7 +452,7 @@ def search(query: Query, statement: nodes.SearchQuery) -> Result:
     """Pages that hold words, the best first."""
     words = str(given(statement.query, query.params))
     query.world.ask(words)
-    with query.world.asking():
+    with query.asking():
         scope = query.scope(statement.tail)
         scope.values["words"] = words
         with faults_at(statement.query.span, "no-words"):

@@ -56,7 +56,7 @@ def _requested(query: Query) -> Callable[[int], str | None]:
     """The request id that lies in a cell, or that it was erased."""
 
     def requested(number: int) -> str | None:
-        with query.world.asking():
+        with query.asking():
             cell = seen(query.world.log, query.world.views, [number]).get(number)
         if cell is None:
             return None
@@ -69,7 +69,7 @@ def _asker(query: Query) -> Callable[[int, int], str | None]:
     """What the reference at a position of a session's past says it is for."""
 
     def asked(session: int, position: int) -> str | None:
-        with query.world.asking():
+        with query.asking():
             found = decisions_at(query.world.lane(session), [position]).get(position)
         return None if found is None else reason_of(found, lambda _: None)
 
@@ -78,7 +78,7 @@ def _asker(query: Query) -> Callable[[int, int], str | None]:
 
 def ordinals(query: Query, written: SessionStream, after: int, most: int) -> list[int]:
     """The ordinals of a session's commits that end after a position."""
-    with query.world.asking():
+    with query.asking():
         reader = LogReader(query.world.log, query.world.views)
         return reader.ordinals(written.session, after, written.high, limit=most)
 
@@ -112,7 +112,7 @@ def watch(query: Query, statement: Watch) -> Result:
         if not (parts[0].isdecimal() and parts[2].isdecimal()):
             raise _no_cursor(f"{''.join(parts)!r} is no cursor", statement.cursor.span)
         after, skip = int(parts[0]), int(parts[2])
-    with query.world.asking() as end:
+    with query.asking() as end:
         scope = query.scope(statement.tail, wide=True)
         kinds = kinds_in(statement.tail.where, query.params)
         if after > end:
@@ -125,11 +125,11 @@ def watch(query: Query, statement: Watch) -> Result:
 
         @cache
         def writer(session: int) -> SessionStream | None:  # looked up when met: what is new is of few
-            with query.world.asking():
+            with query.asking():
                 return next((one for one in scope.written(session) if one.session == session), None)
 
         def before(one: SessionStream, position: int) -> tuple[int, int]:
-            with query.world.asking():
+            with query.asking():
                 return moment_at(query.world.lane(one.session), position - 1)
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
@@ -151,17 +151,17 @@ def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
 # ---- relations that are made at once
 
 LISTED: dict[str, Callable[[Query, Scope, Collection[str]], Iterable[Row]]] = {
-    "FAULTS": lambda _, scope, wanted: faults_of(scope.lanes(), wanted),
-    "MOVES": lambda _, scope, wanted: moves_of(scope.lanes(), wanted),
-    "RECALLS": lambda query, scope, wanted: recalls_of(query.world.log, scope.lanes(), wanted),
-    "COMPACTIONS": lambda _, scope, wanted: compactions_of(scope.lanes()),
+    "FAULTS": lambda query, scope, wanted: faults_of(query.looked(scope.lanes()), wanted),
+    "MOVES": lambda query, scope, wanted: moves_of(query.looked(scope.lanes()), wanted),
+    "RECALLS": lambda query, scope, wanted: recalls_of(query.world.log, query.looked(scope.lanes()), wanted),
+    "COMPACTIONS": lambda query, scope, wanted: compactions_of(query.looked(scope.lanes())),
     "METRICS": lambda query, scope, wanted: (
         (own.name, *number)
         for own in scope.lanes()
         for number in query.world.numbers(own.lane, own.until, query.watch.check)
     ),
-    "TAGS": lambda _, scope, wanted: tags_of(scope.lanes()),
-    "SEGMENTS": lambda _, scope, wanted: segments_of(scope.lanes()),
+    "TAGS": lambda query, scope, wanted: tags_of(query.looked(scope.lanes())),
+    "SEGMENTS": lambda query, scope, wanted: segments_of(query.looked(scope.lanes())),
 }
 """The rows of each by the values that are wanted of them."""
 
@@ -173,7 +173,7 @@ def maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make:
     check_whole(relation.name, tail)
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        listed = list(LISTED[relation.name](query, scope, found.wanted))
+        listed = list(query.looked(LISTED[relation.name](query, scope, found.wanted)))
         return lambda: listed
 
     return make

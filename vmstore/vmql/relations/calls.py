@@ -10,7 +10,7 @@ from vmstore.views.projectors.sessions import SessionFidelity
 from vmstore.views.reads.turn_tiers import MemoryTier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, word
 from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, scan
+from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, past, scan
 
 
 def _seen(column: str, otherwise: str = "NULL") -> str:
@@ -24,6 +24,23 @@ def _aside(key: str) -> str:
     return f"vm_aside(c.session, c.position, {_seen('aside')}, {_seen('aside_commitment')}, '{key}')"
 
 
+def _answered(column: str, of: str, call: str) -> str:
+    """What the last reply that is seen says, to a call of a row's own session or of one that it forked from."""
+    return f"""{past(of, "lane.high")}
+ SELECT x.said FROM (
+  SELECT o.position AS at, o.{column} AS said FROM others o WHERE o.call = {call} AND o.session IN (0, {of}.session)
+  UNION ALL SELECT e.replied, e.{column} FROM past CROSS JOIN calls e
+   ON e.session = past.session AND e.call = {call} AND e.replied <= past.high
+  UNION ALL SELECT r.position, r.{column} FROM past CROSS JOIN replies r
+   ON r.session = past.session AND r.call = {call} AND r.position <= past.high
+   AND past.session <> {of}.session) x
+ ORDER BY x.at DESC LIMIT 1"""
+
+
+# Whose call the one before is: its own, or, of the first since a fork, of the session that it left.
+_BEFORE = f"""{past("c", "c.position")}
+ SELECT y.session FROM past CROSS JOIN calls y ON y.session = past.session AND y.call = c.call - 1
+  AND y.position <= past.high LIMIT 1"""
 _REPLIED = "CASE WHEN c.replied <= lane.high AND c.replied > coalesce(o.position, 0) THEN c.replied ELSE o.position END"
 _SEALED = f"{_seen('aside')}, {_seen('aside_commitment')}"
 _RESPONSE = f"vm_response(c.session, c.call, c.position, {_REPLIED}, {_SEALED})"
@@ -78,7 +95,7 @@ CALLS = Relation(
             "cached_before",
             INTEGER,
             "tokens that the call before it read from a cache",
-            "iif(b.replied <= lane.high, b.tokens_cached, NULL)",
+            f"({_answered('tokens_cached', 'c', 'c.call - 1')})",
         ),
         asked("model_before", TEXT, "the model that the call before it asked", "b.model"),
         asked("at_before", TIME, "when the call before it was made; at - at_before is in seconds", "b.at"),
@@ -105,7 +122,7 @@ CALLS = Relation(
         beside("compacted k", "c", "position"),
         beside("others o", "c", "call"),
         beside("asked_tools q", "c", "call"),
-        by("LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1"),
+        by(f"LEFT JOIN calls b ON b.session = ({_BEFORE}) AND b.call = c.call - 1"),
     ),
     ("c.position",),
     moment="c.position",
@@ -177,9 +194,7 @@ def _last(what: str, table: str) -> str:
 
 
 # The last that was set, by the session itself or by those it forked from, whose positions come before its own.
-_POLICY = f"""coalesce(x.policy, 0) FROM (SELECT 1) LEFT JOIN (WITH RECURSIVE past(session, high) AS (
-  SELECT s.session, lane.high UNION ALL SELECT f.parent, f.fork_position FROM past CROSS JOIN sessions f
-   ON f.session = past.session AND f.origin = {int(Origin.FORK)} AND f.parent IS NOT NULL)
+_POLICY = f"""coalesce(x.policy, 0) FROM (SELECT 1) LEFT JOIN ({past("s", "lane.high")}
  SELECT y.policy AS policy FROM past CROSS JOIN policies y ON y.session = past.session AND y.position <= past.high
  ORDER BY y.position DESC LIMIT 1) x"""
 
@@ -352,19 +367,6 @@ SESSIONS = Relation(
     wide=True,
 )
 
-# The last reply that is seen, to a call of the message's own session or of one that it forked from.
-_ANSWERED = f"""WITH RECURSIVE past(session, high) AS (SELECT m.session, lane.high
-  UNION ALL SELECT s.parent, min(past.high, s.fork_position) FROM past CROSS JOIN sessions s
-   ON s.session = past.session AND s.origin = {int(Origin.FORK)} AND s.parent IS NOT NULL)
- SELECT x.status FROM (
-  SELECT o.position AS at, o.status AS status FROM others o WHERE o.call = m.reply_to AND o.session IN (0, m.session)
-  UNION ALL SELECT c.replied, c.status FROM past CROSS JOIN calls c
-   ON c.session = past.session AND c.call = m.reply_to AND c.replied <= past.high
-  UNION ALL SELECT r.position, r.status FROM past CROSS JOIN replies r
-   ON r.session = past.session AND r.call = m.reply_to AND r.position <= past.high
-   AND past.session <> m.session) x
- ORDER BY x.at DESC LIMIT 1"""
-
 MESSAGES = Relation(
     "MESSAGES",
     "every chat message that arrived",
@@ -381,7 +383,7 @@ MESSAGES = Relation(
             "status",
             word(Status),
             "how the call it answers ended; null where it answers none",
-            f"iif(m.reply_to IS NULL, NULL, coalesce(({_ANSWERED}), 0))",
+            f"iif(m.reply_to IS NULL, NULL, coalesce(({_answered('status', 'm', 'm.reply_to')}), 0))",
         ),
         asked("tool", TEXT, "the first tool it calls or answers for", "q.tool"),
         asked("outcome", word(ToolOutcome), "how the answers in it ended, error where one did", "q.outcome"),

@@ -162,7 +162,7 @@ RECALLS = made(
     Field("page", PAGE, "the page that was given"),
     Field("rank", INTEGER, "its place in the answer, from 1"),
     Field("score", REAL, "what it was returned with; null where that was not logged"),
-    Field("tokens", INTEGER, "estimated tokens of its full content"),
+    Field("tokens", INTEGER, "estimated tokens of its full content as it was given"),
     Field("used", BOOLEAN, "whether an answer of that turn or the next used it"),
     Field("used_at", INTEGER, "the position of the first use"),
     Field("given", INTEGER, "tokens of the whole answer, the same in each of its rows"),

@@ -15,9 +15,9 @@ from vmstore.views.projectors.residency import stays
 from vmstore.views.reads.reasons import word_of
 from vmstore.views.reads.recalls import recalls_at
 from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.views.reads.tags import tokens_of
 from vmstore.vmql.relations.relation import ScopedSession
 
-_TOKENS = "SELECT page, tokens FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
 ASKED = frozenset({"query", "total"})  # what the log alone has
 
 
@@ -37,7 +37,7 @@ def recalls_of(log: Log, lanes: Iterable[ScopedSession], wanted: Collection[str]
 
 def _pages(own: ScopedSession, recall: TalliedRecall) -> Iterator[tuple[float | None, ...]]:
     """Of each page its rank, the score it was returned with, its tokens, whether it was used and where."""
-    tokens = dict(own.lane.rows(_TOKENS, sorted(recall.pages)))
+    tokens = tokens_of(own.lane, set(recall.pages), recall.position)
     for rank, page in enumerate(recall.pages, 1):
         score = recall.scores.get(page)
         scored = None if score is None else score / PPM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import MIME_TYPES, Mime, PageType
+from vmstore.core.page import MIME_TYPES, Mime, Origin, PageType
 from vmstore.vmql.column_types import TEXT, case
 from vmstore.vmql.relations.relation import Field, Join, Path, Shape, by
 
@@ -11,6 +11,13 @@ WITHIN = "{0} > lane.since AND {0} <= lane.until"
 WRITER = by("CROSS JOIN sessions w ON w.session = lane.session")
 SESSION = Field("session", TEXT, "the session that wrote it", "w.name")
 USER = Field("user", TEXT, "the user of its session", "w.user")
+
+
+def past(of: str, high: str) -> str:
+    """The table `past` within a row: its session up to a position, and those it forked from, the nearest first."""
+    return f"""WITH RECURSIVE past(session, high) AS (SELECT {of}.session, {high}
+  UNION ALL SELECT f.parent, min(past.high, f.fork_position) FROM past CROSS JOIN sessions f
+   ON f.session = past.session AND f.origin = {int(Origin.FORK)} AND f.parent IS NOT NULL)"""
 
 
 def maker(role: str) -> str:
@@ -49,8 +56,12 @@ def page_of(position: str, session: str = "lane.session", table: str = "pages p"
 
 
 def latest_of(page: str) -> Join:
-    """What a page was given last; of many sessions nothing."""
-    return by(f"LEFT JOIN latest c ON c.page = {page}", across="LEFT JOIN changes c ON 0")
+    """The last content that its session knows of the page that a row names; nothing where it has its first."""
+    last = f"""({past("lane", "lane.high")} SELECT x.position FROM past CROSS JOIN changes x INDEXED BY changes_page
+  ON x.session = past.session AND x.page = {page} AND x.level = 0 AND x.position <= past.high
+ ORDER BY x.position DESC LIMIT 1)"""
+    across = f"LEFT JOIN changes c ON c.session = vm_owner(lane.session, {last}) AND c.position = {last}"
+    return by(f"LEFT JOIN latest c ON c.page = {page}", across=across)
 
 
 CONTENT = "coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment)"

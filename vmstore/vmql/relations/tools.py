@@ -6,7 +6,7 @@ from vmstore.core.page import WordEnum
 from vmstore.core.text.tool_outcome import OutcomeRule, ToolOutcome
 from vmstore.vmql.column_types import INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, word
 from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
-from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, at_position, beside, each, own, rows
+from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, at_position, beside, each, own, past, rows
 
 
 class ToolStatus(WordEnum):
@@ -51,8 +51,17 @@ _STATUS += " WHEN a.call IS NULL AND t.outcome IS NULL AND r.outcome IS NULL"
 _STATUS += f" THEN {int(ToolStatus.OPEN)} ELSE {int(ToolStatus.OK)} END"
 # By the source's own figure, else by its times; two that are the same were given by none.
 _TOOK = "coalesce(r.duration, t.latency, a.latency, iif(a.at > t.at, a.at - t.at, NULL)) / 1000.0"
-_BEFORE = """LEFT JOIN tools b ON b.session = t.session AND b.page = (SELECT x.page FROM tools x
-  WHERE x.session = t.session AND x.call = x.page AND x.page < t.page ORDER BY x.page DESC LIMIT 1)"""
+# The call before, of the session itself or, before its first since a fork, of the one that it left.
+_LAST = f"""({past("t", "t.page - 1")},
+  calls(page) AS (SELECT (SELECT x.page FROM tools x WHERE x.session = past.session AND x.call = x.page
+   AND x.page <= past.high ORDER BY x.page DESC LIMIT 1) FROM past)
+ SELECT page FROM calls WHERE page IS NOT NULL LIMIT 1)"""
+_BEFORE = f"LEFT JOIN tools b ON b.session = vm_owner(t.session, {_LAST}) AND b.page = {_LAST}"
+# How it ended where it is of another session than the row, whose answers and runs are not at hand.
+_LEFT_RUN = f"""iif(b.session = t.session, NULL, ({past("t", "lane.high")} SELECT x.outcome FROM past CROSS JOIN runs x
+  ON x.session = past.session AND x.call = b.page AND x.position <= past.high ORDER BY x.position DESC LIMIT 1))"""
+_LEFT_ANSWER = f"""iif(b.session = t.session, NULL, ({past("t", "lane.high")} SELECT max(x.outcome) FROM past
+  CROSS JOIN tools x ON x.session = past.session AND x.page <= past.high AND x.call = b.page AND x.page <> b.page))"""
 
 TOOLS = Relation(
     "TOOLS",
@@ -91,7 +100,7 @@ TOOLS = Relation(
             "after_outcome",
             word(ToolOutcome),
             "how that one ended, where its source says so",
-            "coalesce(b.outcome, ab.outcome)",
+            f"coalesce(rb.outcome, {_LEFT_RUN}, b.outcome, ab.outcome, {_LEFT_ANSWER})",
         ),
         USER._replace(asked=True),
         Field("position", INTEGER, "the position that made its page", "t.page"),
@@ -105,6 +114,7 @@ TOOLS = Relation(
         beside("ran r", "t", "call = page"),
         by(_BEFORE),
         beside("answered ab", "b", "call = page"),
+        beside("ran rb", "b", "call = page"),
         by("CROSS JOIN pages p ON p.session = t.session AND p.page = t.page"),
         by("LEFT JOIN messages m ON m.session = t.session AND m.message = p.message"),
         beside("shown h", "a", "page"),
