@@ -90,7 +90,7 @@ store = vmstore.memory_store()
 store.record("recorded", request(SAID), answer("Hi."))
 more = [*SAID, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
 recorded = files_of(lambda: store.record("recorded", request(more), answer("Yes.")))
-live = store.session("live", l0_tokens_max=8000)
+live = store.live_session("live", l0_tokens_max=8000)
 live.user("Hello?")
 packed = files_of(live.pack)
 print(json.dumps({"record": recorded, "pack": packed}))

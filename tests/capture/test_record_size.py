@@ -104,10 +104,10 @@ def rows_touched(session: Session, store: Any, call: int) -> int:
         counted += 1
         return False
 
-    store.views.set_progress_handler(tick, 100)
+    store.admin.views.set_progress_handler(tick, 100)
     context = session.context(call=call)
     assert len(context.messages()) == len(context.pages)
-    store.views.set_progress_handler(None)
+    store.admin.views.set_progress_handler(None)
     return counted
 
 

@@ -67,7 +67,7 @@ def proven(tmp_path_factory: pytest.TempPathFactory) -> Proven:
         vmstore.seal(store, key, clock=ManualClock(1_700_000_001_000_000))
         session = store.session("long")
         page = session.context(call=1).page_ids[517]
-        proof = session.prove(page, call=1)
+        proof = store.trust.prove(session, page, call=1)
         assert proof.content is not None, "the page has content"
         return Proven(proof.proof, key.public, proof.content)
 
@@ -163,7 +163,7 @@ def test_a_proof_from_the_demo_holds_and_no_altered_one(tmp_path: Path) -> None:
         (info,) = store.sessions()
         session = store.session(info.session)
         page = session.context(call=info.calls).page_ids[-1]
-        proof = session.prove(page, call=info.calls)
+        proof = store.trust.prove(session, page, call=info.calls)
     (tmp_path / "proof").write_bytes(proof.proof)
     done = run(tmp_path, str(tmp_path / "proof"), str(tmp_path / "key.pub"))
     assert (done.returncode, done.stdout) == (0, f"proven: {proof.says}\n")
@@ -235,7 +235,7 @@ def test_a_place_in_a_tree_of_one_is_a_whole_number(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms") as store:
         store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Alone."}]}, None)
         vmstore.seal(store, key)
-        proof = store.session("s").prove("p4", call=1).proof
+        proof = store.trust.prove("s", "p4", call=1).proof
     assert check(proof, key.public)
     for part, place in ((1, 5), (3, 4)):
         for other in (0.0, -0.0):

@@ -125,7 +125,7 @@ segments.MUTATIONS_MAX, segments.MUTATIONS_MIN = 20, 10
 with vmstore.open(sys.argv[1]) as store:
     print("ready", flush=True)
     sys.stdin.readline()
-    print(store.columns().ordinal)
+    print(store.admin.column_segments().ordinal)
 """
 
 

@@ -82,7 +82,7 @@ def test_processes_that_meet_a_user_at_once_share_the_key(tmp_path: Path, key: P
     assert [joined(child) for child in children] == [0, 0, 0]
     with vmstore.open(path, key=key) as store:
         assert store.verify().ok and len(store.sessions(user="user 3")) == 3
-        assert store.log.vault.keyring.count() == SESSIONS  # type: ignore[attr-defined]
+        assert store.admin.log.vault.keyring.count() == SESSIONS  # type: ignore[attr-defined]
 
 
 class Locked(Player):

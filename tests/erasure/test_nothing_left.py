@@ -58,7 +58,7 @@ def recorded(store: vmstore.Store) -> None:
 
 def lived(store: vmstore.Store) -> None:
     """A live session with files, claims, thoughts, tools, segments, searches, marks, in a prompt that is too small."""
-    live = store.session(WORDS["livesession"], user=WORDS["user"], **{**SETTINGS, "l0_tokens_max": 1_200})
+    live = store.live_session(WORDS["livesession"], user=WORDS["user"], **{**SETTINGS, "l0_tokens_max": 1_200})
     live.user(f"Let's go with {WORDS['live']} for the store. " + "It is settled. " * 30)
     live.pack()
     asked = {"name": "read", "arguments": f'{{"path": "{WORDS["argument"]}"}}'}

@@ -25,7 +25,7 @@ def played(compressor: Callable[..., str] = short) -> Store:
     """Sessions that take turns at acting, the first with a compressor."""
     store = vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(1))
     for name in "abcde":
-        store.session(name, **FEW, **({"compressor": compressor} if name == "a" else {}))
+        store.live_session(name, **FEW, **({"compressor": compressor} if name == "a" else {}))
     for n in range(6):
         for name in "abcde":
             session: Any = store.session(name)

@@ -39,7 +39,7 @@ def store() -> Store:
 )
 def test_a_file_that_is_not_what_it_says(store: Store, data: bytes, mime: str) -> None:
     """A file whose bytes are not of its type is kept byte by byte and shown as far as it can be."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     page = session.attach(data, mime, name="what.png")
     assert session.content(page) == data
     packed = session.pack()
@@ -50,7 +50,7 @@ def test_a_file_that_is_not_what_it_says(store: Store, data: bytes, mime: str) -
 
 def test_a_picture_in_a_message_that_is_none(store: Store) -> None:
     """An image part whose data is no image is taken in as it came, and the pack says it again."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     parts = [
         {"type": "text", "text": "See."},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
@@ -88,7 +88,7 @@ def test_content_forges_no_protocol(store: Store) -> None:
 @pytest.mark.parametrize("name", ["", "a\nb", "\ud800", "x" * 201, 5, "\x1b[0m"])
 def test_a_name_that_cannot_be_printed(store: Store, name: Any) -> None:
     """Names of files, claims and marks are printable; another is refused and nothing is written."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Hello.")
     before = store.admin.log.ordinal
     for act in (
@@ -104,7 +104,7 @@ def test_a_name_that_cannot_be_printed(store: Store, name: Any) -> None:
 
 def test_a_name_takes_no_pages_number(store: Store) -> None:
     """A file called `p4` is found by its own number, and p4 stays what it was."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     (page,) = session.user("The first words.")
     other = session.attach(b"Something else. " * 9, "text/plain", name=page)
     assert session.page_fault(page, 0).content == b"The first words."
@@ -145,7 +145,7 @@ NONSENSE: tuple[tuple[str, Callable[[Live], Any]], ...] = (
 @pytest.mark.parametrize("act", [act for _, act in NONSENSE], ids=[name for name, _ in NONSENSE])
 def test_nonsense_writes_nothing(store: Store, act: Callable[[Live], Any]) -> None:
     """What cannot be done is refused by an error of ours, and the log is as it was."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Hello.")
     session.pack()
     before = store.admin.log.ordinal
@@ -157,7 +157,7 @@ def test_nonsense_writes_nothing(store: Store, act: Callable[[Live], Any]) -> No
 
 def test_a_claim_whose_name_another_page_takes_still_holds(store: Store) -> None:
     """A file called as a claim is takes its name, not its standing: the claim is recalled, and can be given up."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     claim = session.claim("We go with Postgres for the orders.", name="database")
     page = store.session("s").lineage.position_of(claim)
     session.attach(b"Minutes of another day. " * 9, "text/plain", name="database")

@@ -52,9 +52,9 @@ def store() -> Store:
 def test_a_wrong_setting_writes_nothing(store: Store, fields: dict[str, Any], says: str) -> None:
     """A setting that cannot be, a budget below the system prompt included, is refused before the session exists."""
     with pytest.raises((InputError, RefusedError), match=says):
-        store.session("s", **{**FEW, **fields})
+        store.live_session("s", **{**FEW, **fields})
     assert store.admin.log.ordinal == 0 and store.sessions() == []
-    goes_on(store, store.session("s", **FEW))
+    goes_on(store, store.live_session("s", **FEW))
 
 
 def test_a_session_without_a_budget_is_none(store: Store) -> None:
@@ -78,12 +78,12 @@ def test_what_was_recorded_says_what_to_do(store: Store) -> None:
     request, response = {"messages": [{"role": "user", "content": "x"}]}, {"role": "assistant", "content": "y"}
     store.record("r", request, response)
     with refused("recorded-session"):
-        store.session("r", **FEW)
+        store.live_session("r", **FEW)
     recorded: Any = store.session("r")
     with pytest.raises(AttributeError, match=r"store\.admin\.redrive"):
         recorded.user("x")
     assert not hasattr(recorded, "page_fault")
-    live = store.session("s", **FEW)
+    live = store.live_session("s", **FEW)
     with refused("manages-its-memory"):
         store.record("s", request, response)
     goes_on(store, live)
@@ -107,7 +107,7 @@ def test_a_page_larger_than_the_budget_is_shown_shorter(store: Store) -> None:
 
 def test_a_call_larger_than_the_budget_leaves(store: Store) -> None:
     """A tool call, of which nothing but the whole is one, leaves where it cannot fit; its answer still comes."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Write it.")
     fields = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": "x" * 50_000}}
     (page,) = session.assistant({"role": "assistant", "content": None, "tool_calls": [fields]})
@@ -120,7 +120,7 @@ def test_a_call_larger_than_the_budget_leaves(store: Store) -> None:
 
 def test_pins_that_cannot_fit_are_refused(store: Store) -> None:
     """A page that does not fit beside what is pinned is refused by name and number, and nothing is written."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     pages = [session.attach(f"{n} lines, told again and again. ".encode() * 60, "text/plain") for n in range(8)]
     pinned = 0
     for page in pages:
@@ -159,7 +159,7 @@ HUGE = {"lines": "A line of a log, and nothing in it.\n", "one word": "x", "json
 
 def result_of(store: Store, kind: str, size: int) -> None:
     """Takes a tool's result of a size, which must be in the next prompt's budget and come back byte by byte."""
-    session = store.session(f"s{size}-{len(store.sessions())}", **FEW)
+    session = store.live_session(f"s{size}-{len(store.sessions())}", **FEW)
     session.user("Read it.")
     text = HUGE[kind] * (size // len(HUGE[kind]))
     text = f"[{text}0]" if kind == "json" else text
@@ -195,7 +195,7 @@ NOBODY = ("p999", "", "nobody", "a/b/c/d", "p 3", "\x00", "p\ud800", "x" * 100_0
 @pytest.mark.parametrize("page", NOBODY, ids=lambda page: repr(page)[:20])
 def test_an_unknown_page_is_answered_and_logged(store: Store, page: Any) -> None:
     """A fault for what no page is called is denied as such, and the log tells what was asked for."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Hello.")
     answer = session.page_fault(page, 0, by_model=True)
     assert (answer.granted, answer.denied_because, answer.content) == (False, "no_page", b"")
@@ -206,7 +206,7 @@ def test_an_unknown_page_is_answered_and_logged(store: Store, page: Any) -> None
 @pytest.mark.parametrize("act", ["pin", "unpin", "evict", "cite", "recall", "content"])
 def test_an_unknown_page_of_the_program_is_an_error(store: Store, act: str) -> None:
     """A program that names a page which is none is told the nearest, and nothing is written."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Hello.")
     session.assistant("Hello.")
     before = store.admin.log.ordinal
@@ -219,7 +219,7 @@ def test_an_unknown_page_of_the_program_is_an_error(store: Store, act: str) -> N
 @pytest.mark.parametrize("level", [4, -1, None, "0", True, 0.0, 1.5])
 def test_a_level_that_does_not_exist(store: Store, level: Any) -> None:
     """A level that is none is refused, naming those there are, for faults and compressions."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     (page,) = session.user(PROSE)
     before = store.admin.log.ordinal
     for ask in (session.page_fault, session.compress):
@@ -233,7 +233,7 @@ def test_a_level_that_does_not_exist(store: Store, level: Any) -> None:
 
 def test_a_fault_storm_is_answered_one_by_one(store: Store) -> None:
     """Of a hundred faults in a turn three are served, each other is denied and logged, and the next turn has three."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     pages = []
     for n in range(30):
         pages += session.user(f"Line {n} of the timetable. " * 40)
@@ -255,7 +255,7 @@ def test_a_fault_storm_is_answered_one_by_one(store: Store) -> None:
 
 def test_the_programs_faults_are_not_the_models(store: Store) -> None:
     """What the program asks for does not use up what the model may ask for in a turn."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     pages = [session.attach(f"File {n}. ".encode() * 60, "text/plain") for n in range(8)]
     session.user("Read.")
     for page in pages[:5]:
@@ -267,7 +267,7 @@ def test_the_programs_faults_are_not_the_models(store: Store) -> None:
 
 def test_a_pinned_fault_leaves_the_reserve(store: Store) -> None:
     """A pinned page that was shown short is shown in full only where the reserve for faults is left alone."""
-    session = store.session("s", **{**FEW, "reserve_faults_tokens": 1_500})
+    session = store.live_session("s", **{**FEW, "reserve_faults_tokens": 1_500})
     (page,) = session.user(PROSE[:9_000])
     session.pack()
     value = session.look(lambda runtime: runtime.state.here[int(page[1:])])
@@ -282,7 +282,7 @@ def test_a_pinned_fault_leaves_the_reserve(store: Store) -> None:
 
 def test_arrivals_say_so(store: Store) -> None:
     """What arrives too large gives way by a cause of its own."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Trains leave at noon from every station of the line. " * 4_000)
     assert [mutation.cause for _, mutation in mutations(session) if isinstance(mutation, Evict)] == [Cause.ARRIVAL]
 
@@ -290,7 +290,7 @@ def test_arrivals_say_so(store: Store) -> None:
 def test_a_handle_for_reading_sees_and_does_not_act(store_path: Path) -> None:
     """Through a handle for reading a live session tells its settings, prompt and numbers, and acts are refused."""
     with vmstore.open(store_path) as store:
-        session = store.session("s", **FEW)
+        session = store.live_session("s", **FEW)
         session.user("Hello.")
         session.pack()
         with vmstore.open(store_path, "r") as reading:
@@ -299,7 +299,7 @@ def test_a_handle_for_reading_sees_and_does_not_act(store_path: Path) -> None:
             assert "Hello." in seen.developer_message and len(seen.search("hello")) == 1
             session.assistant("Good morning.")
             assert "Good morning." in seen.developer_message
-            for act in (seen.pack, lambda: seen.user("x"), lambda: reading.session("t", **FEW)):
+            for act in (seen.pack, lambda: seen.user("x"), lambda: reading.live_session("t", **FEW)):
                 with pytest.raises(ReadOnlyError):
                     act()
         goes_on(store, session)
@@ -307,7 +307,7 @@ def test_a_handle_for_reading_sees_and_does_not_act(store_path: Path) -> None:
 
 def test_what_a_batch_writes_is_decided_on_next(store: Store) -> None:
     """Pages that a program writes past the kernel are in the next act's decision, and the next pack in its budget."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     session.user("Hello.")
     with session.batch() as batch:
         for _ in range(40):
@@ -329,7 +329,7 @@ def test_what_a_batch_writes_is_decided_on_next(store: Store) -> None:
 
 def test_what_is_asked_for_twice_stays(store: Store) -> None:
     """A page that came into the reserve and is asked for again does not leave while that is answered."""
-    session = store.session("s", **FEW)
+    session = store.live_session("s", **FEW)
     (page,) = session.user(PROSE[:8_000])
     session.configure(l0_tokens_max=2_200)
     for _ in range(2):

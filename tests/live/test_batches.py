@@ -30,7 +30,7 @@ def store() -> Store:
 
 def worked(store: Store, name: str, **fields: Any) -> Live:
     """A session in which a model calls a tool eighty times, and goes back to an older answer now and then."""
-    session = store.session(name, **{**TOLD, **fields})
+    session = store.live_session(name, **{**TOLD, **fields})
     session.user("Look at every line of the timetable.")
     for number in range(80):
         session.pack()

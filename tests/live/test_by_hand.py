@@ -155,7 +155,7 @@ def test_what_an_older_log_says_still_holds(store: Store, session: Live) -> None
 def test_the_reason_is_hidden_and_erased(tmp_path: Path) -> None:
     """What is secret in why a session ended is masked, and it goes where the session is erased."""
     with vmstore.open(tmp_path / "a.vms") as store:
-        session = store.session("s", redaction="mask", **BUDGET)
+        session = store.live_session("s", redaction="mask", **BUDGET)
         session.user("Hello.")
         session.close(reason="the key is sk-ant-api03-" + "aB3dE5gH7jK9" * 8)
         asked = "SESSIONS status, closed_because"
@@ -171,7 +171,7 @@ def test_the_async_twin_ends_things() -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.claim("One.", name="one")
             await session.claim("Two.", name="two", sources=["one"])
             await session.unlink("two", "one", "derives")

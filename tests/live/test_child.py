@@ -65,7 +65,7 @@ def test_a_child_has_its_parents_settings_and_user(store: Store) -> None:
 
 def test_a_result_comes_back_as_a_page(store: Store) -> None:
     """Without a call it is a page of its own in the next prompt, without the child's citations, with its origin."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     session.user("Which port?")
     child = session.child("r1")
     (asked,) = child.user("Find the port.")
@@ -86,7 +86,7 @@ def test_a_result_comes_back_as_a_page(store: Store) -> None:
 
 def test_a_tool_gives_its_child(store: Store) -> None:
     """A tool that returns the child answers with what that came to; parallel ones each know their call."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     session.user("Compare both.")
 
     def research(topic: str) -> Live:
@@ -121,7 +121,7 @@ def test_a_tool_gives_its_child(store: Store) -> None:
 
 def test_a_child_answers_the_call_that_began_it(store: Store) -> None:
     """Where the host answers calls itself, the child is begun for a call, and its result answers that."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     session.user("Look into it.")
     session.pack()
     session.assistant(asks("research", "{}")["choices"][0]["message"])
@@ -138,7 +138,7 @@ def test_a_child_answers_the_call_that_began_it(store: Store) -> None:
 
 def test_a_result_that_falls_falls_in_its_parent(store: Store) -> None:
     """Retracting what a child said marks the result its parent has of it."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     session.user("Look into it.")
     session.pack()
     session.assistant(asks("research", "{}")["choices"][0]["message"])
@@ -153,7 +153,7 @@ def test_a_result_that_falls_falls_in_its_parent(store: Store) -> None:
 
 def test_what_is_no_child_is_refused(store: Store) -> None:
     """Another's session, one that said nothing, and one that is not there: each is named with what to do."""
-    session, other = store.session("s", **BUDGET), store.session("t", **BUDGET)
+    session, other = store.live_session("s", **BUDGET), store.live_session("t", **BUDGET)
     with refused("no-child", ConflictError, "'t'", "'s'"):
         session.child("t")
     with refused("no-child", ConflictError, "'s'"):
@@ -170,7 +170,7 @@ def test_what_is_no_child_is_refused(store: Store) -> None:
 def test_a_child_keeps_its_parents_secrets_masked() -> None:
     """What its parent masks a child masks too."""
     store = vmstore.memory_store()
-    session = store.session("s", redaction="mask", **BUDGET)
+    session = store.live_session("s", redaction="mask", **BUDGET)
     child = session.child("r")
     child.user("password: hunter2hunter2")
     assert child.info().redaction == "mask"
@@ -182,7 +182,7 @@ def test_async_children_join() -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.user("Compare both.")
 
             async def research(topic: str) -> Any:

@@ -143,7 +143,7 @@ def test_the_async_twin_edits() -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.claim("One.", name="one")
             await session.claim("Two.", name="two", sources=["one"])
             assert await session.update("one", "First.") == 2

@@ -37,7 +37,7 @@ def test_a_wrong_setting_is_named(fields: dict[str, Any], says: str) -> None:
     """A setting that is none, or cannot be what it is told, is named with what it may be."""
     with vmstore.memory_store() as store:
         with pytest.raises(InputError, match=says):
-            store.session("s", **fields)
+            store.live_session("s", **fields)
         assert not store.sessions()
 
 

@@ -44,7 +44,7 @@ def answer(shape: str, text: str | None = None, calls: list[tuple[str, Any]] | N
 
 def live(store: vmstore.Store, shape: str = "chat", **settings: Any) -> Live:
     """A session that was just asked something."""
-    session = store.session("s", **{"l0_tokens_max": 8_000, "shape": shape, **settings})
+    session = store.live_session("s", **{"l0_tokens_max": 8_000, "shape": shape, **settings})
     session.user("Hello?")
     return session
 

@@ -116,7 +116,7 @@ def said(*tools):
 begun = threading.Event()
 def hang(): begun.set(); threading.Event().wait()
 def stop(): begun.wait(); raise KeyboardInterrupt
-session = vmstore.memory_store().session("s", l0_tokens_max=8_000)
+session = vmstore.memory_store().live_session("s", l0_tokens_max=8_000)
 session.user("Hello?")
 try:
     session.run(lambda request: said("hang", "stop"), tools={"hang": hang, "stop": stop})

@@ -113,7 +113,7 @@ def test_an_anchor_that_is_taken_away_weighs_no_more() -> None:
     session.rewind(before)
     weights.append(session.look(lambda runtime: runtime.state.pages[page.position].anchor))
     assert weights == [900_000, 0, 0, 900_000]
-    assert store.verify().ok and session.check().ok
+    assert store.verify().ok and session.debug.check().ok
 
 
 def test_a_replay_reads_it_from_the_log() -> None:

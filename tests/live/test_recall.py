@@ -48,7 +48,7 @@ def test_a_page_of_long_ago_comes_back() -> None:
 def test_a_page_that_was_pinned_at_first_is_found() -> None:
     """A page that was pinned when it came is found by a search like any other once it was let go and left."""
     with vmstore.memory_store() as store:
-        session = store.session("talk", l0_tokens_max=BUDGET, system="You help.")
+        session = store.live_session("talk", l0_tokens_max=BUDGET, system="You help.")
         page = session.claim("The sessions expire after nine hours.", name="expiry")
         session.pin(page)
         talk(store, [])
@@ -56,21 +56,23 @@ def test_a_page_that_was_pinned_at_first_is_found() -> None:
         session.unpin(page)
         session.evict(page)
         assert "nine hours" not in session.pack().text
-        assert session.position_of(page) in dict(session._ranked("When does a session expire?", 5)[0])
+        assert session.lineage.position_of(page) in dict(session._ranked("When does a session expire?", 5)[0])
 
 
 def test_what_a_page_said_before_weighs_nothing() -> None:
     """A file that says something else now is found by that, with the score it has in a fresh process."""
     with vmstore.memory_store() as store:
-        session = store.session("talk", l0_tokens_max=BUDGET)
+        session = store.live_session("talk", l0_tokens_max=BUDGET)
         page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")
         session.user("I saw a zebra and a giraffe.")
-        assert next(item for item, _ in session._ranked("zebra escaped", 5)[0]) == session.position_of(page)
+        assert next(item for item, _ in session._ranked("zebra escaped", 5)[0]) == session.lineage.position_of(page)
         session.update(page, "The giraffe slept.")
         lived = session._ranked("zebra", 5)[0], session._ranked("giraffe", 5)[0]
         store._ns.live.clear()
         assert lived == (session._ranked("zebra", 5)[0], session._ranked("giraffe", 5)[0])
-        assert session.position_of(page) in dict(lived[1]) and session.position_of(page) not in dict(lived[0])
+        assert session.lineage.position_of(page) in dict(lived[1]) and session.lineage.position_of(page) not in dict(
+            lived[0]
+        )
 
 
 def test_an_agreement_comes_with_what_it_agrees_to() -> None:

@@ -66,7 +66,7 @@ def test_what_is_found_follows_from_the_log(store: vmstore.Store) -> None:
     session = later(store)
     lived = []
     for n in range(6):
-        other = store.session(names[n % 3], l0_tokens_max=4_000, user="ann")
+        other = store.live_session(names[n % 3], l0_tokens_max=4_000, user="ann")
         assert isinstance(other, Live)
         other.claim("Trains to Basel leave from platform nine.", name=f"trains_{n}")
         lived = store._ns.elsewhere.setdefault("ann", OtherSessions(store._ns, "ann")).fitting(

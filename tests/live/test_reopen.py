@@ -39,7 +39,7 @@ def sent(session: Live) -> tuple[str, list[str]]:
 
 def test_another_system_prompt_and_other_tools_are_sent(store: Store) -> None:
     """Both are versions of the pages that hold them: the next call has the new ones, an earlier one the old."""
-    assert sent(store.session("s", **BUDGET)) == ("You are brief.", ["read"])
+    assert sent(store.live_session("s", **BUDGET)) == ("You are brief.", ["read"])
     before = store.session("s").calls()[-1].call
     again = store.live_session("s", system="You are thorough.", tools=[READ, WRITE], **BUDGET)
     assert sent(again) == ("You are thorough.", ["read", "write"])
@@ -69,14 +69,14 @@ def test_what_is_empty_is_taken_back(store: Store) -> None:
 
 def test_what_is_taken_back_is_pinned_no_more(store: Store) -> None:
     """A page of tools that somebody pinned by hand too leaves when the tools are taken back, and no pin is on it."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     pinned = session.look(lambda runtime: [page for page, item in runtime.state.here.items() if item.pinned])
     (tools,) = (f"p{page}" for page in pinned if session.content(f"p{page}").startswith(b"["))
     session.pin(tools)
-    session = store.session("s", tools=[], **BUDGET)
+    session = store.live_session("s", tools=[], **BUDGET)
     assert tools not in session.pack().pages
     assert not session.look(lambda runtime: runtime.state.pages[int(tools[1:])].pinned)
-    assert session.check().ok
+    assert session.debug.check().ok
 
 
 def test_settings_and_model_are_logged(store: Store) -> None:
@@ -93,9 +93,9 @@ def test_what_cannot_be_changed_is_refused(store: Store) -> None:
     """Whose a session is stays, and instructions that do not fit are refused whole; neither writes anything."""
     position = store.session("s").info().position
     with refused("other-user", ConflictError, "'s'", "'ann'"):
-        store.session("s", user="bob", **BUDGET)
+        store.live_session("s", user="bob", **BUDGET)
     with refused("other-user", ConflictError):
-        store.session("s", agent="planner", **BUDGET)
+        store.live_session("s", agent="planner", **BUDGET)
     with pytest.raises(RefusedError):
         store.live_session("s", system="word " * 40_000, **BUDGET)
     with refused("not-an-instruction", InputError):
@@ -110,7 +110,7 @@ def test_tools_of_a_run_replace_those_before(store: Store) -> None:
         """Looks at a place."""
         return place
 
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     fields = {"choices": [{"message": {"role": "assistant", "content": "Hi."}}]}
     session.run(lambda request: fields, tools={"look": look})
     assert sent(session)[1] == ["look"]

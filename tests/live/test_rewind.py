@@ -102,7 +102,7 @@ def test_a_value_is_never_in_a_prompt(store: Store, session: Live) -> None:
 def test_values_survive(store_path: Any) -> None:
     """Another handle, a fork and a recorded moment have them as they were."""
     with open_store(store_path) as store:
-        session = store.session("s", **BUDGET)
+        session = store.live_session("s", **BUDGET)
         session.keep("n", 1)
         here = session.checkpoint("here")
         session.keep("n", 2)
@@ -166,7 +166,7 @@ def test_links_are_as_they_were(store: Store, session: Live) -> None:
     """A link that was ended since holds again, with its validity; one that was made since, or changed, does no more."""
     claims = [session.claim(f"Train {n} leaves at {n}.", name=f"train_{n}") for n in range(3)]
     session.link(claims[0], claims[1], "derives")
-    session.link(claims[1], claims[2], "related_to", valid_from=7, valid_to=9)
+    session.link(claims[1], claims[2], "related_to", valid_from_us=7, valid_to_us=9)
     session.link(claims[0], claims[2], "represents")
 
     def stand() -> tuple[object, ...]:
@@ -182,7 +182,7 @@ def test_links_are_as_they_were(store: Store, session: Live) -> None:
     stood = stand()
     session.unlink(claims[0], claims[1], "derives")
     session.unlink(claims[1], claims[2])
-    session.link(claims[1], claims[2], valid_from=8)
+    session.link(claims[1], claims[2], valid_from_us=8)
     session.unlink(claims[0], claims[2], "represents")
     session.link(claims[2], claims[0], "derives")
     assert stand() != stood
@@ -314,7 +314,7 @@ def vmstore_mark() -> Any:
 def test_reopened_it_is_as_it_was(store_path: Any) -> None:
     """Another process that folds the log has the same prompt, names and values."""
     with open_store(store_path) as store:
-        session = store.session("s", **BUDGET)
+        session = store.live_session("s", **BUDGET)
         session.user("One.")
         session.keep("n", 1)
         session.checkpoint("one")
@@ -341,7 +341,7 @@ def test_the_async_twin_goes_back() -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.user("One.")
             await session.keep("n", [1])
             point = await session.checkpoint("one")

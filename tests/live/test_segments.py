@@ -77,7 +77,7 @@ def test_none_ends_in_the_middle_of_work(store: Store) -> None:
 
 def test_without_the_setting_none_ends(store: Store) -> None:
     """As it was before there was the setting; told later, it counts what was said since the segment began."""
-    session = store.session("s", **BUDGET)
+    session = store.live_session("s", **BUDGET)
     talk(session, 12)
     assert summaries(session) == []
     session.configure(segment_tokens_max=600)

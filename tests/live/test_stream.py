@@ -199,7 +199,7 @@ def test_async_tools_run_at_once() -> None:
             return path
 
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.user("Which port?")
             model = Streaming("chat")
             await session.run(model.awaited, tools={"read": meet})
@@ -275,7 +275,7 @@ def test_a_task_that_is_cancelled_is_aborted() -> None:
 
     async def go() -> None:
         async with vmstore.aio.memory_store() as store:
-            session = await store.session("s", **BUDGET)
+            session = await store.live_session("s", **BUDGET)
             await session.user("Which port?")
             begun, ended = asyncio.Event(), asyncio.Event()
 

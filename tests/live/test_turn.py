@@ -31,10 +31,12 @@ def opened(path: Path | None) -> Store:
 def acts(session: Any, turn: int) -> list[Any]:
     """What an agent's step comes to: an answer with three calls and their results, one of them long."""
     calls = [{"id": f"c{turn}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in "abc"]
-    assistants = [session.assistant({"role": "assistant", "content": "I look.", "tool_calls": calls}, at=START + turn)]
+    assistants = [
+        session.assistant({"role": "assistant", "content": "I look.", "tool_calls": calls}, at_us=START + turn)
+    ]
     for n, call in enumerate(calls):
         text = f"Step {turn} of {n} is about trains. " * (1 + 60 * n)
-        assistants.append(session.tool(call["id"], text, at=START + turn))
+        assistants.append(session.tool(call["id"], text, at_us=START + turn))
     return assistants
 
 
@@ -46,7 +48,7 @@ def bodies(store: Store) -> list[tuple[int, bytes]]:
 def lived(*, together: bool) -> tuple[list[Any], list[tuple[int, bytes]], int]:
     """Some turns of a session: what was answered, the commits, and how often something was written."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW | {"l0_tokens_max": 800})
+        session: Any = store.live_session("s", **FEW | {"l0_tokens_max": 800})
         log: Any = store.admin.log
         whole, writes = log.together, 0
 
@@ -58,8 +60,8 @@ def lived(*, together: bool) -> tuple[list[Any], list[tuple[int, bytes]], int]:
         log.together = counted
         answers: list[Any] = []
         for turn in range(6):
-            session.user(f"What of step {turn}? It is about Zanzibar.", at=START + turn)
-            answers.append(session.pack(at=START + turn).messages())
+            session.user(f"What of step {turn}? It is about Zanzibar.", at_us=START + turn)
+            answers.append(session.pack(at_us=START + turn).messages())
             if together:
                 with session.turn():
                     answers += acts(session, turn)
@@ -81,7 +83,7 @@ def test_a_turn_writes_the_commits_it_would_write_one_by_one() -> None:
 def test_an_error_that_leaves_a_turn_keeps_what_was_done() -> None:
     """What was done before a host's own error is written; an act that was refused wrote nothing and stops nothing."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         session.user("Hello.")
         with pytest.raises(KeyError), session.turn():
             session.assistant("First.")
@@ -96,7 +98,7 @@ def test_an_error_that_leaves_a_turn_keeps_what_was_done() -> None:
 def test_an_act_that_fails_half_way_takes_the_turn_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of such a turn is written, what follows in it is refused, and the session goes on after it."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         session.user("Hello.")
         before = bodies(store)
         with session.turn():
@@ -116,7 +118,7 @@ def test_an_act_that_fails_half_way_takes_the_turn_with_it(monkeypatch: pytest.M
 def test_a_turn_that_cannot_be_written_is_told() -> None:
     """Where the disk is full at the end of a turn the error is raised, and the session stands where it stood."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         session.user("Hello.")
         before, log = bodies(store), store.admin.log
         whole = log.together
@@ -136,7 +138,7 @@ def test_a_turn_that_cannot_be_written_is_told() -> None:
 def test_a_turn_is_one_threads_own() -> None:
     """Neither another turn within it nor an act of another thread is taken."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         refused: list[VmstoreError] = []
 
         def other() -> None:
@@ -160,7 +162,7 @@ def test_a_turn_is_one_threads_own() -> None:
 def test_a_turn_that_another_handle_overtook_is_not_written(tmp_path: Path) -> None:
     """Where somebody else writes to the session meanwhile the turn is refused whole, and both go on."""
     with opened(tmp_path / "a") as store, vmstore.open(tmp_path / "a") as other:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         session.user("Hello.")
         second: Any = other.session("s")
         with pytest.raises(VmstoreError), session.turn():
@@ -182,7 +184,7 @@ def _dies(path: Path) -> None:
 def test_a_process_that_dies_within_a_turn_leaves_nothing_of_it(tmp_path: Path) -> None:
     """The log is what it was when the turn began."""
     with opened(tmp_path / "a") as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.live_session("s", **FEW)
         session.user("Hello.")
         before = bodies(store)
     child = multiprocessing.get_context("spawn").Process(target=_dies, args=(tmp_path / "a",))
@@ -198,7 +200,7 @@ def test_a_turn_can_be_awaited() -> None:
 
     async def work() -> list[str]:
         async with vmstore.aio.memory_store() as store:
-            session: Any = await store.session("s", **FEW)
+            session: Any = await store.live_session("s", **FEW)
             await session.user("Hello.")
 
             def step(live: Any) -> list[str]:

@@ -43,7 +43,7 @@ def worked(session: Live) -> list[str]:
 def test_a_call_says_what_it_voids_of_the_request_before(shape: str) -> None:
     """Each call's tokens are those behind the first other character, nothing where the next only adds."""
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=2_600, shape=shape, system="You are brief.")
+        session = store.live_session("s", l0_tokens_max=2_600, shape=shape, system="You are brief.")
         requests = worked(session)
         row = [call.invalidated for call in session.calls()]
         right = [0.0, *(lost(before, now) for before, now in pairwise(requests))]
@@ -51,10 +51,10 @@ def test_a_call_says_what_it_voids_of_the_request_before(shape: str) -> None:
         for measured, counted in zip(row, right, strict=True):
             assert abs(measured - counted) <= 2 + counted // 50, (row, right)
         assert session.stats().invalidated == sum(row)
-        recorded = session.replay()
+        recorded = session.debug.replay()
         assert recorded.measures.invalidated == sum(row)
         assert store.query("CALLS sum(invalidated)").to_dicts() == [{"sum(invalidated)": sum(row)}]
-        assert store.verify().ok and session.check().ok
+        assert store.verify().ok and session.debug.check().ok
 
 
 def test_where_the_request_before_is_not_at_hand_pages_are_counted(tmp_path: Path) -> None:
@@ -62,13 +62,13 @@ def test_where_the_request_before_is_not_at_hand_pages_are_counted(tmp_path: Pat
     path = tmp_path / "s.vms"
     for _ in range(2):
         with vmstore.open(path) as store:
-            session = store.session("s", l0_tokens_max=8_000)
+            session = store.live_session("s", l0_tokens_max=8_000)
             for _ in range(2):
                 session.user("Is this it?")
                 session.pack()
                 session.assistant("It is.")
             assert len(session.calls()) in (2, 4)
-            rows: Any = store.views.execute("SELECT voided FROM calls ORDER BY call").fetchall()
+            rows: Any = store.admin.views.execute("SELECT voided FROM calls ORDER BY call").fetchall()
     assert [row[0] for row in rows] == [0, 0, None, 0]
 
 
@@ -82,7 +82,7 @@ def test_a_request_that_only_adds_looks_at_nothing_before(monkeypatch: pytest.Mo
         return look(self, key, make)
 
     with vmstore.memory_store() as store:
-        session = store.session("s", l0_tokens_max=60_000, prefetch=False)
+        session = store.live_session("s", l0_tokens_max=60_000, prefetch=False)
         for step in range(60):
             session.user(f"Look at step {step}.")
             session.pack()

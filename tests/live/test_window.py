@@ -23,7 +23,7 @@ START = 1_795_301_701_000_000
 def live(**fields: Any) -> Live:
     """A session with room for all that is said in a test."""
     store = vmstore.memory_store(clock=ManualClock(START), ids=SeededIds(3))
-    return store.session("s", **{"l0_tokens_max": 20_000, "system": "Be brief.", "rules": "passive", **fields})
+    return store.live_session("s", **{"l0_tokens_max": 20_000, "system": "Be brief.", "rules": "passive", **fields})
 
 
 def talk(session: Live, turns: int, words: int = 60) -> list[str]:

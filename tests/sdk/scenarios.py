@@ -146,7 +146,7 @@ def _names(store: Any) -> list[str]:
 def _texts(store: Any) -> list[str]:
     """Every request of a store, as it gives them back."""
     return [
-        json.dumps(store.session(name).request(call=call.call), sort_keys=True)
+        json.dumps(store.session(name).wire.request(call=call.call), sort_keys=True)
         for name in _names(store)
         for call in store.session(name).calls()
         if call.fidelity == "recorded"

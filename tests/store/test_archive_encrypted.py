@@ -227,10 +227,10 @@ def test_an_erased_session_goes_on_under_another_key(path: Path, key: Path) -> N
         archive(store, gone, grace_s=0)
         store.admin.compact()
         assert store.verify().ok and "Back again, 4711" in str(store.session(gone).context().messages())
-        frames = store.log.file  # type: ignore[attr-defined]
+        frames = store.admin.log.file  # type: ignore[attr-defined]
         with frames as db:
             ids = [salts[:16] for (salts,) in db.execute("SELECT CAST(salts AS BLOB) FROM frames ORDER BY first")]
-        ring = store.log.vault.keyring  # type: ignore[attr-defined]
+        ring = store.admin.log.vault.keyring  # type: ignore[attr-defined]
         assert ring.in_use(ids[0]) == ids[-1] != ids[0] and ring.key(ids[0]) == b""
 
 

@@ -275,8 +275,8 @@ logging.basicConfig()
 path = sys.argv[-1]
 del sys.argv[-1]
 with vmstore.open(path) as store:
-    print(store.compact().segments, store.verify().ok, len(store.sessions()), "columns" in store.rebuild())
-    for ask in (store.page_table, store.columns, lambda: store.rebuild("columns")):
+    print(store.admin.compact().segments, store.verify().ok, len(store.sessions()), "columns" in store.admin.rebuild())
+    for ask in (store.admin.page_table, store.admin.column_segments, lambda: store.admin.rebuild("columns")):
         try:
             ask()
         except vmstore.InputError as error:

@@ -132,7 +132,7 @@ def test_proofs_and_seals_are_as_before(tmp_path: Path, key: Path) -> None:
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         sealed = vmstore.read_seal(tmp_path / "a.seal")
         assert store.verify(seals=[sealed]).ok
-        proof = store.session("zebra-session").prove("p4", call=1, seal=sealed)
+        proof = store.trust.prove("zebra-session", "p4", call=1, seal=sealed)
         assert proof.content is not None and b"zanzibar" in proof.content
 
 
@@ -236,7 +236,7 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
     """With a user's key all that their sessions hold is destroyed, and named as long as no erasure is recorded."""
     with made(tmp_path / "a.vms", key) as store:
         store.admin.follow()
-        keyring = store.log.vault.keyring  # type: ignore[attr-defined]
+        keyring = store.admin.log.vault.keyring  # type: ignore[attr-defined]
         assert keyring.drop(keyring.name(b"user\0zoe-user")) and not keyring.drop(keyring.name(b"user\0nobody"))
         assert store.session("other").wire.request(call=1)["messages"][0]["content"] == "zquery"
         verdict = store.verify(views=False)

@@ -22,7 +22,7 @@ def test_an_erased_users_key_goes_too(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         live(store)
         store.backup(tmp_path / "backup")
-        keyring = store.log.vault.keyring  # type: ignore[attr-defined]
+        keyring = store.admin.log.vault.keyring  # type: ignore[attr-defined]
         assert keyring.count() == 3
         report = erase(store, user="zoe-user")
         assert report.plan.cells and keyring.count() == 1
@@ -55,4 +55,4 @@ def test_a_restored_backup_loses_the_key_again(tmp_path: Path) -> None:
     assert report.erased
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert store.verify().ok and store.search("zanzibar") == []
-        assert store.log.vault.keyring.count() == 1  # type: ignore[attr-defined]
+        assert store.admin.log.vault.keyring.count() == 1  # type: ignore[attr-defined]

@@ -39,7 +39,7 @@ def test_what_a_call_was_sent_is_proven(tmp_path: Path) -> None:
         key = vmstore.new_key(tmp_path / "seal.key", ids=SeededIds(1))
         vmstore.seal(store, key)
         for number, request in enumerate(requests, 1):
-            proof = (fork if number < 3 else session).prove(call=number)
+            proof = store.trust.prove(fork if number < 3 else session, call=number)
             assert proof.content is not None and json.loads(proof.content) == request
             value = check(proof.proof, key.public, proof.content)
             assert (
@@ -57,14 +57,14 @@ def test_every_byte_of_a_proof_of_a_request_counts(tmp_path: Path) -> None:
         session, _ = talked(store)
         key = vmstore.new_key(tmp_path / "seal.key", ids=SeededIds(1))
         vmstore.seal(store, key)
-        proof = session.prove(call=2)
+        proof = store.trust.prove(session, call=2)
         for at in range(0, len(proof.proof), 7):
             wrong = bytearray(proof.proof)
             wrong[at] = ord("7") if wrong[at] != ord("7") else ord("8")
             with pytest.raises((ValueError, TypeError, struct.error)):
                 check(bytes(wrong), key.public)
         document = json.loads(proof.proof)
-        document[1][1] = json.loads(session.prove(call=3).proof)[1][1]
+        document[1][1] = json.loads(store.trust.prove(session, call=3).proof)[1][1]
         with pytest.raises(ValueError, match="commit states another digest"):
             check(json.dumps(document, separators=(",", ":")).encode() + b"\n", key.public)
 
@@ -78,7 +78,7 @@ def test_what_was_erased_is_proven_by_its_digest(tmp_path: Path) -> None:
         vmstore.seal(store, key)
         pages: list[Page] = session.pages(role="user")
         vmstore.erase(store, page=pages[0].page, in_session="s")
-        proof = session.prove(call=1)
+        proof = store.trust.prove(session, call=1)
         assert proof.content is None and check(proof.proof, key.public) == proof.says
         with refused("no-digest", InputError):
-            store.session("r").prove(call=1)
+            store.trust.prove("r", call=1)

@@ -191,7 +191,7 @@ def test_every_page_of_every_context_can_be_proven(sealable: SealableStore) -> N
             for call in range(1, info.calls + 1):
                 context = session.context(call=call)
                 for page in context.pages:
-                    proof = session.prove(page.page, call=call)
+                    proof = store.trust.prove(session, page.page, call=call)
                     assert proof.says == check(proof.proof, sealable.key.public)
                     assert f"page {page.page} of" in proof.says
                     assert check(proof.proof, sealable.key.public, proof.content).endswith(", with this content")
@@ -209,11 +209,11 @@ def test_a_proof_names_the_oldest_seal_that_covers_it(sealable: SealableStore) -
     with vmstore.open(sealable.path) as store:
         session = store.session("s")
         page = session.context(call=1).pages[0].page
-        assert "22:13:20" in session.prove(page, call=1).says
-        assert "22:13:21" in session.prove(page, call=1, seal=second).says
-        assert "22:13:21" in session.prove(page, call=3).says
+        assert "22:13:20" in store.trust.prove(session, page, call=1).says
+        assert "22:13:21" in store.trust.prove(session, page, call=1, seal=second).says
+        assert "22:13:21" in store.trust.prove(session, page, call=3).says
         with refused("not-sealed", UnknownError, "call 3"):
-            session.prove(page, call=3, seal=first)
+            store.trust.prove(session, page, call=3, seal=first)
 
 
 def test_what_cannot_be_proven_says_why(sealable: SealableStore) -> None:
@@ -222,14 +222,14 @@ def test_what_cannot_be_proven_says_why(sealable: SealableStore) -> None:
         session = store.session("s")
         first, last = session.context(call=1).pages[0].page, session.context(call=2).pages[-1].page
         with refused("not-sealed", UnknownError):
-            session.prove(first, call=1)
+            store.trust.prove(session, first, call=1)
         vmstore.seal(store, sealable.key)
         with refused("page-came-later", UnknownError):
-            session.prove(last, call=1)
+            store.trust.prove(session, last, call=1)
         with pytest.raises(UnknownError):
-            session.prove("p9999", call=1)
+            store.trust.prove(session, "p9999", call=1)
         with pytest.raises(UnknownError):
-            session.prove(first, call=9)
+            store.trust.prove(session, first, call=9)
 
 
 def test_a_session_that_was_changed_proves_nothing(sealable: SealableStore) -> None:
@@ -238,4 +238,6 @@ def test_a_session_that_was_changed_proves_nothing(sealable: SealableStore) -> N
     heads = tuple(head._replace(history=bytes(32)) for head in seal.heads)
     with vmstore.open(sealable.path) as store, refused("not-as-sealed", CorruptError):
         session = store.session("s")
-        session.prove(session.context(call=1).pages[0].page, call=1, seal=msgspec.structs.replace(seal, heads=heads))
+        store.trust.prove(
+            session, session.context(call=1).pages[0].page, call=1, seal=msgspec.structs.replace(seal, heads=heads)
+        )

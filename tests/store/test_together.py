@@ -385,14 +385,14 @@ def batched(store: vmstore.Store) -> vmstore.Session:
 
 def acted(store: vmstore.Store) -> vmstore.Session:
     """Says something to a live session."""
-    live = store.session("live", l0_tokens_max=6_000)
+    live = store.live_session("live", l0_tokens_max=6_000)
     live.user("And?")
     return live
 
 
 def turned(store: vmstore.Store) -> vmstore.Session:
     """Says something to a live session within a turn."""
-    live = store.session("live", l0_tokens_max=6_000)
+    live = store.live_session("live", l0_tokens_max=6_000)
     with live.turn():
         live.user("And?")
         live.user("So?")
@@ -409,7 +409,7 @@ def test_what_waits_for_the_lock_is_taken_along(
         acted(store)
         for name in "abc":
             store.record(name, chat("Hello?"), answer("Hello."))
-        group, log, raised = store._ns.group_commit, store.log, list[BaseException]()
+        group, log, raised = store._ns.group_commit, store.admin.log, list[BaseException]()
         work: list[Callable[[], object]] = [
             partial(store.record, "a", chat("And?"), answer("So.")),
             partial(store.record, "new", chat("And?"), answer("So.")),

@@ -128,7 +128,7 @@ def _proof(bench: Bench) -> Iterator[Row]:
         vmstore.seal(store, key)
         session = store.session("long")
         page = session.context(call=1).page_ids[PAGES // 2]
-        proof = session.prove(page, call=1)
+        proof = store.trust.prove(session, page, call=1)
     sizes = [float(len(proof.proof))] * 2
     times = [
         bench.time("vmstore", lambda: check(proof.proof, key.public, proof.content)) for _ in range(bench.size(51, 5))

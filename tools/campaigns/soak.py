@@ -289,7 +289,7 @@ def check(folder: Path, slots: Slots, seed: int) -> Counter[str]:
         for name in chance.sample(names, min(SAMPLED, len(names))):
             session: Any = store.session(name)
             for call in session.calls()[:: load.CALLS // 4]:
-                sent = session.request(call=call.call)
+                sent = session.wire.request(call=call.call)
                 writer = int(sent["messages"][-1]["content"].partition(".")[0])
                 if sent != load.request(writer, sent["seed"]):
                     raise Broken("changed", f"call {call.call} of {name!r} is not the request that was sent")

@@ -18,8 +18,8 @@ _warned: set[str] = set()
 def warn_once(old: str, new: str, stacklevel: int = 2) -> None:
     """Warns of an old name where nobody was warned of it in this process; counted from who calls this."""
     if old not in _warned:
-        _warned.add(old)
         warnings.warn(f"{old} is now {new}; the old name goes in the next release", DeprecationWarning, stacklevel + 1)
+        _warned.add(old)
 
 
 class Aliased:

@@ -16,7 +16,7 @@ def past_calls(store: Any, known: frozenset[str]) -> Iterator[tuple[str, dict[st
     A session without a recorded request is passed over: imported from a derived source, or one that
     manages its memory.
     """
-    for info in store.overview(limit=SESSIONS_MAX):
+    for info in store.catalog.overview(limit=SESSIONS_MAX):
         if info.session not in known and info.calls:
             try:
                 wire = store.session(info.session).wire

@@ -37,7 +37,7 @@ def asked(shape: str, **settings: Any) -> Live:
     """A session in which a claim is known and out of the prompt, and a question was just asked."""
     store = vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(5))
     fields = {"l0_tokens_max": 20_000, "paging": "model", "tools": [OTHER_TOOLS[shape]], "shape": shape, **settings}
-    session = store.session("s", **fields)
+    session = store.live_session("s", **fields)
     session.claim("We chose Postgres.", name="claim_db")
     session.evict("claim_db")
     session.user("Which database?")
