@@ -128,6 +128,43 @@ def test_a_value_that_changes_ends_the_one_before(store: Store) -> None:
     assert [fact.what for fact in session.memory.facts.all(ever=True)] == ["Ghent", "Turin", "Ghent"]
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_news_of_last_week_ends_what_was_said_an_hour_ago(store: Store, apart: bool) -> None:
+    """A home said without since when held already before: a move of last week ends it, found at once or later."""
+    session = talk(store, "I live in Ghent")
+    if apart:
+        session.memory.facts.extract()
+    session = talk(store, "I live in Ghent", "I moved to Turin last week")
+    session.memory.facts.extract()
+    assert [fact.what for fact in session.memory.facts.all()] == ["Turin"]
+    first, last = sorted(session.memory.facts.all(ever=True), key=lambda fact: fact.valid_from_us or 0)
+    assert (first.what, first.superseded_by) == ("Ghent", last.page)
+    assert first.valid_to_us == last.valid_from_us is not None
+
+
+def test_news_of_last_week_ends_what_a_live_session_noticed(store: Store) -> None:
+    """A live session that looks for facts knows the last home too, and its log stays sound."""
+    live = store.live_session("on", l0_tokens_max=8_000, facts=True)
+    for text in ("I live in Ghent", "I moved to Turin last week"):
+        live.user(text)
+    assert [fact.what for fact in live.memory.facts.all()] == ["Turin"] and live.debug.check().ok
+
+
+def test_history_told_later_ends_nothing(store: Store) -> None:
+    """A move of years ago falls before the home that was stated, whatever was said last."""
+    session = talk(store, "I live in Ghent", "I moved to Berlin in 2019")
+    session.memory.facts.extract()
+    assert [fact.what for fact in session.memory.facts.all()] == ["Ghent"]
+
+
+@pytest.mark.parametrize(
+    "text", ["I moved to Turin last week", "I live in Turin since 2020", "I moved to Turin in May"]
+)
+def test_a_value_is_kept_without_its_time(text: str) -> None:
+    """Since when a value holds is no part of it, so that the same value said again is the same."""
+    assert stated(text)[0][2] == "Turin"
+
+
 def test_what_is_taken_back_is_replaced(store: Store) -> None:
     """A sentence that takes something back replaces the fact it names, and no other."""
     session = talk(store, "I play the violin", "I love rowing", "I gave up the violin")

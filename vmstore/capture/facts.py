@@ -75,14 +75,18 @@ def caused_by(added: Iterable[Addition], answer: int) -> list[Addition]:
 
 
 def write_additions(
-    added: Iterable[Addition], state: Callable[[StatedFact], int], link: Callable[[int, int], object]
+    added: Iterable[Addition], state: Callable[[StatedFact], int], tell: Callable[[AnyMutation], object]
 ) -> list[int]:
-    """Writes what was added: `state` writes a fact and gives its page, `link` adds a source to one that is known."""
+    """Writes what was added: `state` writes a fact and gives its page, `tell` what is learned of one that is known."""
     pages: dict[int, int] = {}
     for place, addition in enumerate(added):
         if addition.fact is None:
-            assert addition.old is not None, "a further source is of a fact that is known"
-            link(addition.old.page, addition.source)
+            assert addition.old is not None, "what is learned without a fact is of one that is known"
+            known = addition.old.page
+            if addition.begins is not None:
+                tell(Annotate(known, valid_from=addition.begins))
+            else:
+                tell(Link(known, addition.source, LinkKind.DERIVES))
             continue
         fact = addition.fact
         if addition.old is not None:

@@ -1,4 +1,4 @@
-"""What a fact adds to those that are known: something new, a further source of one, or a value in another's place."""
+"""What a fact adds to those known: something new, a further source or an earlier beginning of one, a next value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.core.facts import FactType
+from vmstore.core.facts import FactType, Precision
 from vmstore.core.page import Standing
 from vmstore.facts.fact import StatedFact
 from vmstore.facts.find import same
 from vmstore.facts.reversal import ended
 
 KNOWN_MAX = 4_000  # facts at hand, the newest
+NEWS_US = 31 * 86_400_000_000  # what began so long before the last statement is news all the same, not history
 
 
 class HeldFact(NamedTuple):
@@ -25,11 +26,15 @@ class HeldFact(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """A fact to be written, and which one it replaces; or, without a fact, a further `source` of one that is known."""
+    """A fact to be written, and which one it replaces; or, without a fact, what is learned of one that is known.
+
+    That is a further `source`, or that it `begins` earlier than was thought.
+    """
 
     fact: StatedFact | None
     old: HeldFact | None
     source: int = 0
+    begins: int | None = None
 
 
 def additions(known: Sequence[HeldFact], found: Iterable[StatedFact]) -> list[Addition]:
@@ -50,6 +55,12 @@ def additions(known: Sequence[HeldFact], found: Iterable[StatedFact]) -> list[Ad
         if place is None and fact.ends and fact.status is Standing.ABANDONED and fact.type is FactType.DECISION:
             continue  # an order to drop what nobody knows of
         old = None if place is None else held.pop(place)
+        before = _current_before(fact, held)
+        if before is not None and before.place < 0:
+            made.append(Addition(None, before, begins=_just_before(fact)))
+        elif before is not None and (first := made[before.place].fact) is not None:
+            first = msgspec.structs.replace(first, valid_from=_just_before(fact))
+            made[before.place] = made[before.place]._replace(fact=first)
         made.append(Addition(fact, old))
         held.append(HeldFact(fact, 0, len(made) - 1))
     return made
@@ -59,5 +70,27 @@ def _still(other: HeldFact, held: Sequence[HeldFact]) -> bool:
     """Whether a value at an address of one is the last that was stated there."""
     if not other.fact.one:
         return True
-    address = other.fact.subject.casefold(), other.fact.attribute
-    return [one for one in held if (one.fact.subject.casefold(), one.fact.attribute) == address][-1] is other
+    return [each for each in held if _address(each.fact) == _address(other.fact)][-1] is other
+
+
+def _current_before(fact: StatedFact, held: Sequence[HeldFact]) -> HeldFact | None:
+    """The value that a fact took the place of though that was stated after the fact began: `I moved last week`.
+
+    It was stated without a beginning, so it counts from when it was said, where in truth it held already before.
+    """
+    if not fact.one or fact.status is not Standing.ACTIVE or fact.precision is Precision.UNKNOWN:
+        return None
+    last = next((other for other in reversed(held) if _address(other.fact) == _address(fact)), None)
+    if last is None or last.fact.status is not Standing.ACTIVE or last.fact.precision is not Precision.UNKNOWN:
+        return None
+    begins, stated = fact.valid_from, last.fact.valid_from
+    return last if begins is not None and stated is not None and 0 <= stated - begins <= NEWS_US else None
+
+
+def _just_before(fact: StatedFact) -> int:
+    assert fact.valid_from is not None, "only a fact that says since when takes the place of a later statement"
+    return fact.valid_from - 1
+
+
+def _address(fact: StatedFact) -> tuple[str, str | None] | None:
+    return (fact.subject.casefold(), fact.attribute) if fact.one else None

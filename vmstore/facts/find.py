@@ -121,6 +121,8 @@ def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate,
         status = Standing.RECURRING
     begins, ends, precision = _validity(_when(clause, said.at_us), status)
     what = stated.what or what
+    if stated.attribute:  # the next value is told from this one by what it is, not by when it began
+        what = _without_time(what, said.at_us)
     return StatedFact(
         subject=subject, verb=stated.verb, what=what, text=clause.text, attribute=stated.attribute or None,
         one=bool(stated.attribute), type=stated.type, status=status, valid_from=begins, valid_to=ends,
@@ -157,6 +159,14 @@ def _object(text: str, rules: RuleSet) -> str:
     return rules.guards["lately"].sub("", whole).strip(_SIGNS) or whole
 
 
+def _without_time(what: str, at_us: int) -> str:
+    """A value without the time or length of time at its end: `Kyoto since last week` is `Kyoto`."""
+    whole, spans = what, times_in(what, at_us)
+    if spans and spans[-1].end == len(what):
+        what = _TO_TIME.sub("", what[: spans[-1].start])
+    return _LENGTH.sub("", what).strip(_SIGNS) or whole
+
+
 def _says_something(what: str, rules: RuleSet, verb: str = "") -> bool:
     """Whether an object can be understood alone: it has a word that tells, and is not said to who listens.
 
@@ -184,4 +194,8 @@ def _validity(span: TimeSpan | None, status: Standing) -> tuple[int | None, int 
     return span.from_us, ends, precision
 
 
+_TO_TIME = re.compile(
+    r"(?:\b(?:in|on|at|since|from|around|about|by|the|early|late|back|just|only)\b\W*)+$", re.IGNORECASE
+)
+_LENGTH = re.compile(r"\bfor (?:[\w'-]+ ){1,4}(?:years?|months?|weeks?|days?)(?: now)?$", re.IGNORECASE)
 _SIGNS = " ,.;:!–—-…\"'()"

@@ -7,8 +7,7 @@ from functools import partial
 
 from vmstore.capture.facts import FactAnswer, caused_by, write, write_additions, write_answer
 from vmstore.core.decision import Cause
-from vmstore.core.mutation import Evict, Link
-from vmstore.core.page import LinkKind
+from vmstore.core.mutation import Evict
 from vmstore.facts.addition import Addition
 from vmstore.facts.fact import StatedFact
 from vmstore.live.messages import alone
@@ -30,7 +29,4 @@ def state(act: Act, added: Sequence[Addition], answer: FactAnswer | None = None)
             act.tell(Evict(page, Cause.ASKED, here.tokens))
         return page
 
-    def link(source: int, target: int) -> None:
-        act.tell(Link(source, target, LinkKind.DERIVES))
-
-    return write_additions(added, one, link)
+    return write_additions(added, one, act.tell)

@@ -15,7 +15,6 @@ from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.clock import within
 from vmstore.core.draft import Draft
 from vmstore.core.facts import CERTAIN, FACT_LINKS, FactType, Precision
-from vmstore.core.mutation import Link
 from vmstore.core.page import LinkKind, Standing, WordEnum
 from vmstore.core.text.stems import terms
 from vmstore.core.times import iso, microseconds
@@ -252,11 +251,8 @@ def write_recorded(
         def state(fact: StatedFact) -> int:
             return write(fact, page, batch.cell, batch.add)
 
-        def link(source: int, target: int) -> None:
-            batch.add(Link(source, target, LinkKind.DERIVES))
-
         caused = added if answer is None else caused_by(added, write_answer(answer, page, batch.add))
-        made = write_additions(caused, state, link)
+        made = write_additions(caused, state, batch.add)
         batch.close(ns.clock.now() if at is None else at)
         return batch
 
