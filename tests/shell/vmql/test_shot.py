@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ import vmstore
 from tests.shell.conftest import ROOT, record_s1
 from tests.shell.test_render import on_terminal
 from tests.shell.vmql.conftest import Shot
+from vmstore.shell.commands.registry import COMMANDS
 from vmstore.shell.vmql.options import help_text
+from vmstore.vmql.relations.catalog import DESCRIBED
 
 # Runs the command and says which of these packages it loaded.
 BARE = """
@@ -168,6 +171,19 @@ def test_each_answer_has_its_drawing(shot: Shot, planning: Path) -> None:
         assert drawn.returncode == 0 and sign in drawn.stdout, (statement, drawn.stderr)
         plain = shot(planning, "--table", "-c", statement)
         assert plain.returncode == 0 and sign not in plain.stdout, statement
+
+
+def test_an_empty_answer_says_what_fills_it(shot: Shot, tmp_path: Path) -> None:
+    """Where recording alone makes no row, an empty answer names what does, and each command it names can be run."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        record_s1(store)
+    filled = {name: relation.filled for name, relation in DESCRIBED.items() if relation.filled}
+    assert {"FACTS", "TAGS", "SKILLS", "TASKS", "ATOMS", "ARTIFACTS", "GUARDS"} == set(filled)
+    for name, remedy in filled.items():
+        done = shot(tmp_path / "a.vms", "-c", name)
+        assert (done.returncode, done.stderr) == (0, f"0 rows; {remedy}\n")
+        for command in re.findall(r"`vmstore (\w+) ([^`]*)`", remedy):
+            assert COMMANDS[command[0]].parser().parse_intermixed_args(command[1].split()) is not None
 
 
 def test_a_rendered_context_is_exact(shot: Shot, planning: Path) -> None:

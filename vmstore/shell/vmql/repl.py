@@ -56,6 +56,12 @@ TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
 PAGED = (RelationQuery, SearchQuery)  # those whose answer continues after a cursor
 
 
+def _fills(statement: Any) -> str:
+    """What makes rows of the relation that a statement asks, where recording alone makes none."""
+    relation = DESCRIBED.get(statement.name) if isinstance(statement, RelationQuery) else None
+    return f"; {relation.filled}" if relation is not None and relation.filled else ""
+
+
 def at_moment(statement: Statement, moment: MomentNode) -> Statement:
     """The statement at a moment, where it names none itself."""
     if isinstance(statement, Explain):
@@ -250,7 +256,7 @@ class Repl:
             answer = answer._replace(chunks=self._keeping(answer.chunks, self._kept.rows))
         taken = self._show(answer, result.kind, result.statement)
         if not taken and result.columns and result.kind != "verdict" and self.settings.mode in READ:
-            self.outputs.note("0 rows")
+            self.outputs.note(f"0 rows{_fills(result.statement)}")
         if self.settings.timing:
             self.outputs.note(f"{count(taken, 'row')} in {seconds(result.elapsed_ms)}")
 

@@ -118,5 +118,6 @@ FACTS = Relation(
     ("k.position",),
     moment="k.position",
     brief=("session", "page", "subject", "verb", "what", "valid_from", "valid_to"),
+    filled="`vmstore facts STORE SESSION --find` looks for facts, and so does a live session with facts=True",
     now=_NOW,
 )

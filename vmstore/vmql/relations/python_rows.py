@@ -200,7 +200,7 @@ TAGS = made(
     Field("methods", LIST, "how it was found: noted, or the method of a tag mutation"),
     Field("depth", TEXT, "how much of it the prompt shows: none, summary, segments or full"),
     Field("turn_numbers", LIST, "the numbers of these turns"),
-)
+)._replace(filled="`vmstore tags STORE SESSION --keyword` tags turns by their words")
 
 SEGMENTS = made(
     "SEGMENTS",

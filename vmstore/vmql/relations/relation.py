@@ -65,6 +65,7 @@ class Relation(NamedTuple):
     made: bool = False  # rows are made in Python, not kept in a view
     brief: tuple[str, ...] = ()  # the columns that people are shown where none is named; all of `shown` where empty
     now: str = ""  # the condition of the rows that hold at the time `:valid_at`; the others are shown by ALL alone
+    filled: str = ""  # what makes rows, for who is shown none; empty where recording alone does
 
     @property
     def shown(self) -> list[Field]:

@@ -70,6 +70,7 @@ GUARDS = Relation(
     ("t.position",),
     moment="t.position",
     brief=("session", "type", "tool", "count", "page", "text"),
+    filled="guards speak up in live sessions; `vmstore learn STORE` shows what they would have said of the others",
 )
 
 SKILLS = Relation(
@@ -118,6 +119,7 @@ SKILLS = Relation(
     ("t.position",),
     moment="t.position",
     brief=("session", "page", "skill", "tools", "success_rate", "successes"),
+    filled="`vmstore learn STORE --write` makes skills of what succeeded often enough",
 )
 
 # ---- what is worked on
@@ -222,6 +224,7 @@ TASKS = Relation(
     ("p.page",),
     moment="p.page",
     brief=("session", "page", "title", "status", "done", "steps", "updated_at"),
+    filled="a task is a plan; `live.work.plans.create(…)` makes one",
 )
 
 # ---- atoms
@@ -260,6 +263,7 @@ ATOMS = Relation(
     ("p.page",),
     moment="p.page",
     brief=("session", "page", "kind", "status", "task", "text"),
+    filled="`vmstore facts STORE SESSION --find` finds facts, and `session.work.atoms.add(kind, text)` states any atom",
 )
 
 # ---- artifacts
@@ -294,4 +298,5 @@ ARTIFACTS = Relation(
     ("p.page",),
     moment="p.page",
     brief=("session", "page", "path", "bytes", "sha256", "status", "approval"),
+    filled="`vmstore artifacts STORE SESSION --add FILE` takes a file in",
 )

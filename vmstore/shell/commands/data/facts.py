@@ -38,7 +38,8 @@ def facts(arguments: argparse.Namespace, screen: Screen) -> int:
     if found.facts:
         screen.show(format_facts.facts(found.facts))
     else:
-        screen.note(f"no fact is known of {name}" if not any(words) else f"no fact of {name} fits")
+        remedy = "" if arguments.find or whose else "; --find looks for some in what was said"
+        screen.note(f"no fact is known of {name}{remedy}" if not any(words) else f"no fact of {name} fits")
     return 0
 
 

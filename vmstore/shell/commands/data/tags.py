@@ -36,7 +36,11 @@ def tags(arguments: argparse.Namespace, screen: Screen) -> int:
     elif suggested or found:
         screen.show(format_tags.suggestions(suggested) if arguments.suggest else format_tags.tags(found))
     else:
-        none = "no two tags of {} look alike" if arguments.suggest else "{} has no tag yet"
+        none = (
+            "no two tags of {} look alike"
+            if arguments.suggest
+            else "{} has no tag yet; --keyword tags its turns by their words"
+        )
         screen.note(none.format(session.name))
     return 0
 
