@@ -225,10 +225,14 @@ async def _compare(store: vmstore.aio.Store, other: Store) -> None:
         and twin.name == "s"
         and repr(twin) == repr(sync)
     )
-    for question in ("info", "turns", "calls", "pages", "messages", "request"):
+    for question in ("info", "turns", "calls", "pages"):
         assert await getattr(twin, question)() == getattr(sync, question)()
-    for question in ("page", "content", "history", "sources", "derived"):
+    for question in ("messages", "request"):
+        assert await getattr(twin.wire, question)() == getattr(sync.wire, question)()
+    for question in ("page", "content"):
         assert await getattr(twin, question)("p4") == getattr(sync, question)("p4")
+    for question in ("history", "ancestors", "descendants"):
+        assert await getattr(twin.lineage, question)("p4") == getattr(sync.lineage, question)("p4")
     assert await store.search("the") == other.search("the") and await twin.search("a", call=1) == sync.search(
         "a", call=1
     )

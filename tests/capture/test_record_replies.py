@@ -61,7 +61,7 @@ def test_cached_tokens_cost_and_latency_are_kept() -> None:
         "prompt_tokens_details": {"cached_tokens": 64},
         "cost": 0.0125,
     }
-    call = called({**answer(model_text("Hi.")), "usage": usage}, latency=1_250_000)
+    call = called({**answer(model_text("Hi.")), "usage": usage}, latency_us=1_250_000)
     assert (call.tokens_reported, call.tokens_cached, call.tokens_out) == (100, 64, 7)
     assert (call.cost, call.latency_ms) == (0.0125, 1250.0)
 

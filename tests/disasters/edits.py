@@ -149,9 +149,9 @@ class Doors:
                 self.verdict += verdict.problems
             if mode == "rw":
                 self._try("search", lambda opened=opened: opened.search("North"))
-                self._try("compact", opened.compact)
+                self._try("compact", opened.admin.compact)
                 self._try("record", lambda opened=opened: opened.record("new", MESSAGES))
-                self._try("sweep", opened.sweep)
+                self._try("collect garbage", opened.admin.collect_garbage)
             self._try(f"close {mode}", opened.close)
         self._try("backup", lambda: backup(store, beside / "bak"))
         for file in store.glob("*/archive/*.archive"):

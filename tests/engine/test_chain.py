@@ -41,7 +41,7 @@ def chain_of(store: Store, name: str) -> Chain:
 
 def changed(store: Store, ordinal: int, **fields: Any) -> None:
     """Changes a commit of a log in memory, past every check."""
-    commits = store.log._commits  # type: ignore[attr-defined]
+    commits = store.admin.log._commits  # type: ignore[attr-defined]
     commits[ordinal - 1] = msgspec.structs.replace(commits[ordinal - 1], **fields)
 
 
@@ -90,7 +90,7 @@ def test_a_position_left_out_is_named_with_the_one_before(store: Store) -> None:
 @pytest.mark.parametrize("spoil", [lambda cell: Cell(cell.salt, cell.content + b"x"), lambda cell: None])
 def test_every_cell_of_a_chain_is_held_to_its_own_commitment(store: Store, spoil: Callable[[Cell], Cell]) -> None:
     """Whichever cell is changed, that one is named, by its number, and no other; one of another session is not."""
-    cells, theirs = store.log._cells, set[int]()  # type: ignore[attr-defined]
+    cells, theirs = store.admin.log._cells, set[int]()  # type: ignore[attr-defined]
     for commit in own(store, "s"):
         theirs.update(range(commit.cell, commit.cell + commit.cell_count))
     assert len(theirs) > 8

@@ -39,7 +39,7 @@ def test_each_cell_is_held_to_its_commitment(store: Store, cells: int, monkeypat
     """Whichever cell is changed or missing, it is named with its commit, however many are read at a time."""
     monkeypatch.setattr(room, "CELLS", cells)
     assert findings(store) == []
-    actual_cells = store.log._cells  # type: ignore[attr-defined]
+    actual_cells = store.admin.log._cells  # type: ignore[attr-defined]
     for commit in store.admin.log.tail(0, 99):
         for number in range(commit.cell, commit.cell + commit.cell_count):
             kept, where = actual_cells[number - 1], f"cell {number} of commit {commit.ordinal}"
@@ -54,7 +54,7 @@ def test_each_cell_is_held_to_its_commitment(store: Store, cells: int, monkeypat
 def test_a_commit_that_is_missing_is_named_once(store: Store) -> None:
     """Where a commit lacks, that one is named, the next of its session does not fit, and those of others do."""
     lost, after = own(store, "s")[1:3]
-    del store.log._commits[lost.ordinal - 1]  # type: ignore[attr-defined]
+    del store.admin.log._commits[lost.ordinal - 1]  # type: ignore[attr-defined]
     rows = findings(store)
     assert ("commit", f"commit {lost.ordinal}", f"it is missing; the next one is commit {lost.ordinal + 1}") in rows
     assert [what for _, _, what in rows if "is missing" in what] == [rows[0][2]]
@@ -144,7 +144,7 @@ def test_cells_that_are_not_where_they_were_brought_are_named(store: Store) -> N
     changed(store, commit.ordinal, cell=commit.cell, commitments=commit.commitments[:-1])
     assert ("commit", where, "its commitments are cut short") in findings(store)
     changed(store, commit.ordinal, commitments=commit.commitments)
-    store.log._cells.append(Cell(b"s" * 16, b"nobody's"))  # type: ignore[attr-defined]
+    store.admin.log._cells.append(Cell(b"s" * 16, b"nobody's"))  # type: ignore[attr-defined]
     beyond = store.admin.log.last_cell
     assert findings(store) == [("cell", f"cell {beyond}", "no commit brought it: commits at the end are missing")]
 

@@ -38,7 +38,7 @@ def test_both_checks_keep_the_rule(recorded: bool) -> None:
     """A destroyed cell is named by verify and by the check of its session alone, unless its erasure is recorded."""
     store = vmstore.memory_store()
     store.record("s", chat("Where to?"), answer("North."))
-    store.log._cells[3] = ERASED  # type: ignore[attr-defined]
+    store.admin.log._cells[3] = ERASED  # type: ignore[attr-defined]
     erased: Erased = (lambda number: number == 4) if recorded else nothing_erased
     store.admin.follow()
     lane = Branch(store.admin.views, store.admin.log.tail(0, 1)[0].session)

@@ -125,5 +125,5 @@ def test_seals_and_proofs_stay_true(path: Path, tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         actual_seal = read_seal(tmp_path / "seal")
         assert store.verify(seals=[actual_seal]).ok
-        proof = store.session(sessions(path)[0]).prove("p6", call=1, seal=actual_seal)
+        proof = store.trust.prove(sessions(path)[0], "p6", call=1, seal=actual_seal)
         assert proof.content is None

@@ -170,7 +170,11 @@ def test_links_are_as_they_were(store: Store, session: Live) -> None:
     session.link(claims[0], claims[2], "represents")
 
     def stand() -> tuple[object, ...]:
-        walked = [(source.source, source.kind, source.target) for claim in claims for source in session.sources(claim)]
+        walked = [
+            (source.source, source.kind, source.target)
+            for claim in claims
+            for source in session.lineage.ancestors(claim)
+        ]
         sources = session.look(
             lambda runtime: {page: source for page, source in runtime.spoken.sources.items() if source}
         )

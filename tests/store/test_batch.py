@@ -89,7 +89,7 @@ def test_what_cannot_be_written_is_met_at_the_door() -> None:
     """A time no log can hold, content that is no bytes and what is no mutation are named, and nothing is written."""
     session = memory_store().session("s", create=True)
     for at in (2**70, "noon"):
-        with refused("not-a-time", InputError), session.batch(at=at) as batch:  # type: ignore
+        with refused("not-a-time", InputError), session.batch(at_us=at) as batch:  # type: ignore
             made(batch, b"x")
     with refused("not-bytes", InputError), session.batch() as batch:
         batch.cell("text")  # type: ignore[arg-type]

@@ -157,7 +157,8 @@ def test_answers_are_the_same_after_a_rebuild(read: str) -> None:
 
     def ask() -> object:
         session = other_live.session
-        return session.lineage.history(other_live.a) if read == "history" else getattr(session, read)()
+        asks = {"history": lambda: session.lineage.history(other_live.a), "faults": session.debug.faults}
+        return (asks.get(read) or getattr(session, read))()
 
     before = ask()
     other_live.session._ns.projection.rebuild()

@@ -59,7 +59,7 @@ def test_what_is_remembered_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -
     assert [lineage.walk(session._lane(), c, c, up=True, depth=depth) for depth in (9, 8, 9)] == [*walks, walks[0]]
 
 
-@pytest.mark.parametrize("ask", ["content", "open"])
+@pytest.mark.parametrize("ask", ["content", "open_content"])
 def test_a_destroyed_cell_says_that_it_was_erased(ask: str) -> None:
     """A cell that was destroyed says where it was erased, and one of which no erasure is recorded is damage."""
     pen = Pen()

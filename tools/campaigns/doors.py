@@ -55,8 +55,9 @@ def of_session(store: vmstore.Store, session: Session, chance: random.Random) ->
     """Questions about one session."""
     name = session.name
     yield "info", lambda: strictly(msgspec.to_builtins(session.info()))
-    for what in ("pages", "faults", "turns", "calls"):
-        yield what, lambda what=what: strictly(msgspec.to_builtins(getattr(session, what)()))
+    for what, ask in (("pages", session.pages), ("turns", session.turns), ("calls", session.calls)):
+        yield what, lambda ask=ask: strictly(msgspec.to_builtins(ask()))
+    yield "faults", lambda: strictly(msgspec.to_builtins(session.debug.faults()))
     yield "search", lambda: strictly([hit.to_dict() for hit in session.search("gate one", limit=3)])
     for relation in RELATIONS:
         if relation not in ("SESSIONS",):
@@ -90,11 +91,9 @@ def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Ite
     pages = [page.page for page in session.pages()]
     calls = len(session.calls())
     for page in {*pages[-3:], *chance.sample(pages, min(len(pages), FEW))}:
-        for what in ("history", "affinity", "sources", "derived", "page"):
-            yield (
-                f"{what} of {page}",
-                lambda what=what, page=page: strictly(msgspec.to_builtins(getattr(session, what)(page))),
-            )
+        lineage = session.lineage
+        for ask in (lineage.history, lineage.affinity, lineage.ancestors, lineage.descendants, session.page):
+            yield f"{ask.__name__} of {page}", lambda ask=ask, page=page: strictly(msgspec.to_builtins(ask(page)))
         yield f"versions of {page}", lambda page=page: msgspec.to_builtins(session.lineage.versions(page, delta=True))
         yield f"content of {page}", lambda page=page: _content(session, page)
         yield f"HISTORY OF {page}", lambda page=page: rows(store.query(f"HISTORY OF {page}", session=session.name))

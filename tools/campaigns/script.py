@@ -199,12 +199,10 @@ class Player:
             db.close()
 
     def _compact(self, step: Step) -> None:
-        if hasattr(self.store, "compact"):
-            self.store.compact()
+        self.store.admin.compact()
 
     def _sweep(self, step: Step) -> None:
-        if hasattr(self.store, "sweep"):
-            self.store.sweep(grace=0)
+        self.store.admin.collect_garbage(grace_s=0)
 
 
 def summary(store: vmstore.Store) -> Summary:
