@@ -1,4 +1,4 @@
-"""Verbs that say the same: `runs` is asked for where `jogs` was stored."""
+"""Verbs: which say the same (`runs` is asked for where `jogs` was stored), and how they read of somebody else."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ GROUPS = (
     "play perform compete",
     "adopt foster raise",
 )
+
+
+_OF_OTHERS = {"have": "has", "do": "does", "am": "is", "are": "is", "don't": "doesn't", "haven't": "hasn't"}
+_KEPT = """is was has had does did can could cannot can't will would won't wouldn't didn't never always not used
+put set cut hit let cost quit hurt shut read"""
+_AS_THEY_ARE = frozenset(_KEPT.split())
+
+
+def of_another(verb: str) -> str:
+    """A verb as its speaker said it, told of somebody else: `live in` is `lives in`, `trying to` is `is trying to`."""
+    first, space, rest = verb.partition(" ")
+    word = first.casefold()
+    past = word in FORMS or (word.endswith("ed") and not word.endswith("eed"))
+    if word in _OF_OTHERS:
+        first = _OF_OTHERS[word]
+    elif word.endswith("ing") and len(word) > 5:
+        first = f"is {first}"
+    elif not past and word not in _AS_THEY_ARE and word.isalpha() and (word[-1:] != "s" or word.endswith("ss")):
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            first = f"{first[:-1]}ies"
+        else:
+            first += "es" if word.endswith(("ss", "x", "z", "ch", "sh", "o")) else "s"
+    return first + space + rest
 
 
 def _stem(word: str) -> str:

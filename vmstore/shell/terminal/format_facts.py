@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.core.times import iso
+from vmstore.facts.verbs import of_another
 from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def facts(found: Sequence[KnownFact]) -> TextTable:
         TableColumn("since"): lambda fact: _day(fact.valid_from_us),
         TableColumn("until"): lambda fact: _day(fact.valid_to_us),
         TableColumn("from"): lambda fact: StyledText(" ".join(fact.sources), "dim"),
-        TableColumn("fact"): lambda fact: " ".join(f"{fact.subject} {fact.verb} {fact.what}".split()),
+        TableColumn("fact"): _sentence,
     }
     if any(fact.status != "active" for fact in found):
         cells = _before(cells, "since", TableColumn("status"), lambda fact: fact.status)
@@ -43,6 +44,12 @@ def _before(
     pairs = list(cells.items())
     place = next(at for at, (before, _) in enumerate(pairs) if before.title == title)
     return dict([*pairs[:place], (column, cell), *pairs[place:]])
+
+
+def _sentence(fact: KnownFact) -> str:
+    """What a fact states, of who speaks told as of somebody else: `user lives in Lyon`."""
+    own = "'s " not in fact.subject and fact.status != "completed"
+    return " ".join(f"{fact.subject} {of_another(fact.verb) if own else fact.verb} {fact.what}".split())
 
 
 def _day(at: int | None) -> str:
