@@ -28,15 +28,15 @@ def test_facts_are_found_and_listed(run: Run, tmp_path: Path) -> None:
     assert "leave the session out" in run("facts", path, "talk", "--user", "ann").err
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("live in", "lives in"), ("have", "has"), ("am", "is"), ("trying to", "is trying to"),
-        ("don't eat", "doesn't eat"), ("carry", "carries"), ("play", "plays"), ("watch", "watches"), ("need", "needs"), ("miss", "misses"),
-        ("moved to", "moved to"), ("chose", "chose"), ("is into", "is into"), ("would like", "would like"),
-        ("lives in", "lives in"), ("never eat", "never eat"), ("bring", "brings"),
-    ],
-)  # fmt: skip
-def test_a_verb_reads_of_somebody_else(said: str, told: str) -> None:
+VERBS = [
+    ("live in", "lives in"), ("have", "has"), ("am", "is"), ("trying to", "is trying to"), ("carry", "carries"),
+    ("don't eat", "doesn't eat"), ("play", "plays"), ("watch", "watches"), ("need", "needs"), ("miss", "misses"),
+    ("moved to", "moved to"), ("chose", "chose"), ("is into", "is into"), ("would like", "would like"),
+    ("lives in", "lives in"), ("never eat", "never eat"), ("bring", "brings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("verb", "of_others"), VERBS)
+def test_a_verb_reads_of_somebody_else(verb: str, of_others: str) -> None:
     """A fact is stored as its speaker said it and listed as told of somebody else."""
-    assert of_another(said) == told
+    assert of_another(verb) == of_others
