@@ -23,6 +23,7 @@ SATISFIED_BY = {
     "dev": ("dev",),
     "sdk": ("sdk",),
     "integrations": ("integrations",),
+    "docs": ("docs", "integrations"),
 }  # dev holds all that `all` holds
 TAIL_LINES = 15
 

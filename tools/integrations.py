@@ -13,7 +13,9 @@ from typing import Sequence  # noqa: UP035  Python 3.8 has no other
 from bootstrap import ROOT, entry, ready
 
 # Without the configuration of the other tests, which need the developers' packages.
-ROOMS = tuple(f"tests/integrations/{room}" for room in ("langgraph", "agents", "pydantic_ai", "test_pages.py"))
+ROOMS = tuple(
+    f"tests/integrations/{room}" for room in ("langgraph", "agents", "pydantic_ai", "test_pages.py", "test_docs.py")
+)
 PYTEST = ("-q", "-n", "auto", "-p", "no:cacheprovider", "--confcutdir", "tests/integrations", *ROOMS)
 
 
