@@ -42,6 +42,7 @@ FOUND = [
     ("I live in Ghent these days.", ("user", "live in", "Ghent")),
     ("my name is Alex Romero", ("user", "has name", "Alex Romero")),
     ("From now on call me Max.", ("user", "wants to be called", "Max")),
+    ("Just call me Max please", ("user", "wants to be called", "Max")),
     ("I prefer tabs over spaces", ("user", "prefer", "tabs over spaces")),
     ("I run 5K every morning", ("user", "run", "5K every morning")),
     ("We adopted a beagle last spring!", ("user", "adopted", "a beagle last spring")),
@@ -148,6 +149,21 @@ def test_news_of_last_week_ends_what_a_live_session_noticed(store: Store) -> Non
     for text in ("I live in Ghent", "I moved to Turin last week"):
         live.user(text)
     assert [fact.what for fact in live.memory.facts.all()] == ["Turin"] and live.debug.check().ok
+
+
+def test_a_redriven_session_knows_the_same_facts(store: Store) -> None:
+    """Facts are taken over with when they hold and what replaced them, and no call sends them by themselves."""
+    session = talk(store, "I live in Ghent")
+    session.memory.facts.extract()
+    session = talk(store, "I live in Ghent", "I moved to Turin last week", "I love rowing")
+    session.memory.facts.extract()
+    redriven = store.admin.redrive("talk", "again", l0_tokens_max=4_000)
+    columns = "subject, verb, what, type, status, valid_from, valid_to, method, confidence"
+    facts = [store.query(f"FACTS {columns} ALL ORDER BY what", session=name).to_dicts() for name in ("talk", "again")]
+    assert facts[0] == facts[1] and len(facts[0]) == 3
+    stated = {fact.page for fact in redriven.memory.facts.all(ever=True)}
+    assert len(stated) == 3 and stated.isdisjoint(redriven.pack().pages)
+    assert redriven.debug.check().ok and store.verify().ok
 
 
 def test_history_told_later_ends_nothing(store: Store) -> None:

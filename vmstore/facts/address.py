@@ -9,6 +9,7 @@ name nickname age birthday birthplace hometown home country job employer role wo
 relationship_status spouse height weight income budget language timezone phone email address pronouns
 database framework editor operating_system license deadline version port timeout indentation test_framework
 deployment hosting branch package_manager color_scheme wake_time bedtime commute
+email_address phone_number user_id zip_code time_zone first_language
 """
 ONE = frozenset(_ONE.split())
 """Attributes of which a subject has one value at a time; of every other it may have many."""

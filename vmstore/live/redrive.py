@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core import mutation as m
-from vmstore.core.decision import Holder, Use
+from vmstore.core.decision import Cause, Holder, Use
 from vmstore.core.erasure import ErasedContent
 from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
@@ -86,6 +86,7 @@ class Redrive:
         self._facts = facts
         self._uses = uses
         self._at: dict[int, int] = {}  # the source's positions -> ours
+        self._facts_here: set[int] = set()  # the source's pages that state facts
         self._commit: Commit | None = None  # of the source, under way
 
     def steps(self) -> Iterator[RedriveStep]:
@@ -168,6 +169,12 @@ class Redrive:
             case m.Alias():
                 end = None if mutation.canonical is None else act.cell(self._bytes(mutation.canonical))
                 act.tell(m.Alias(act.cell(self._bytes(mutation.alias)), end))
+            case m.Fact() if mutation.page in self._at:
+                self._stated(act, mutation)
+            case m.Annotate() if mutation.page in self._facts_here:
+                stands = {name: getattr(mutation, name) for name in ("status", "valid_from", "valid_to")}
+                if any(value is not None for value in stands.values()):
+                    act.tell(m.Annotate(self._at[mutation.page], **stands))
             case m.Depth():
                 act.tell(m.Depth(act.cell(self._bytes(mutation.tag)), mutation.depth))
             case m.ToolRun() if mutation.call in self._at:
@@ -205,6 +212,16 @@ class Redrive:
     def _moved(self, pages: Iterable[int]) -> tuple[int, ...]:
         """Pages of the source, as far as they are here."""
         return tuple(self._at[page] for page in pages if page in self._at)
+
+    def _stated(self, act: Act, fact: m.Fact) -> None:
+        """Takes over what a page states, which leaves the prompt as each fact does."""
+        page = self._at[fact.page]
+        refs = {name: getattr(fact, name) for name in ("subject", "verb", "what", "attribute", "method")}
+        words = {name: None if ref is None else act.cell(self._bytes(ref)) for name, ref in refs.items()}
+        act.tell(msgspec.structs.replace(fact, page=page, **words))
+        self._facts_here.add(fact.page)
+        if (here := act.state.here.get(page)) is not None:
+            act.tell(m.Evict(page, Cause.ASKED, here.tokens))
 
     def _ran(self, act: Act, ran: m.ToolRun) -> None:
         """Takes over how a tool ran, as far as its pages are here."""
