@@ -13,13 +13,16 @@ import pytest
 import vmstore
 import vmstore.aio
 from tests.refusals import refused
+from vmstore.core.address import page_position
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.mutation import FaultDenied
+from vmstore.core.decision import Signal, Use
+from vmstore.core.mutation import FaultDenied, Reference
 from vmstore.debug.events import happened
 from vmstore.debug.rows import SessionRows
 from vmstore.errors import ErasedError, InputError, RefusedError, UnknownError
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
+from vmstore.vm.kernel.decide import decide
 from vmstore.work import artifact
 
 TEXT = "The vendor is Acme and its rate is 7 percent.\n" * 8
@@ -158,7 +161,10 @@ def test_a_recorded_session_has_artifacts_too(store: Store, root: Path) -> None:
     store.record("r", {"model": "m", "messages": [{"role": "user", "content": "Read it."}]})
     work = store.session("r").work
     file = work.artifacts.add("out/report.md", root=root)
+    uri = f"artifact://{file.page}"
+    assert work.digests.pack(500, expand=uri).denied == [uri], "nobody said that it lets files in"
     assert work.artifacts.approve(file.page, who="Ann").approval == "approved" and store.verify().ok
+    assert not work.digests.pack(500, expand=uri).denied
 
 
 # ---- approval
@@ -232,8 +238,41 @@ def test_the_setting_takes_files_out_and_lets_them_in(store: Store, root: Path) 
     assert "Acme" not in sent(live) and live.page_fault(page, 0).denied_because == "approval"
     live.configure(artifacts="allow")
     assert live.page_fault(page, 0).granted and "Acme" in sent(live)
-    evicted = store.query("MUTATIONS reason WHERE kind = evict", session="s1").to_dicts()
-    assert [row["reason"] for row in evicted if row["reason"] == "unapproved"] == ["unapproved"]
+    evicted = store.query("MUTATIONS page, reason WHERE kind = evict", session="s1").to_dicts()
+    assert [row["reason"] for row in evicted if row["page"] == page] == ["asked", "unapproved"]
+
+
+def test_what_was_retracted_leaves_as_that_beside_a_file_nobody_approved(store: Store) -> None:
+    """Each of the two goes once, for its own reason."""
+    live = store.live_session("s1", l0_tokens_max=8_000, rules="short")
+    live.user("Read it.")
+    page = live.attach(TEXT.encode(), "text/plain", name="notes")
+    claim = live.work.atoms.add("fact", "Acme is in Naxos.")
+    live.configure(artifacts="ask")
+    live.delete(claim)
+    sent(live)
+    gone = store.query("MUTATIONS page, reason WHERE kind = evict AND reason != 'asked'", session="s1").to_dicts()
+    assert {(row["page"], row["reason"]) for row in gone} == {(page, "unapproved"), (claim, "retracted")}
+    assert len(gone) == 2
+
+
+def test_the_kernel_wishes_for_no_file_nobody_approved(store: Store, root: Path) -> None:
+    """A wish for it, as a replay under the setting has, brings nothing in; once somebody approved it does."""
+    live = asking(store)
+    page = page_position(live.work.artifacts.add("out/report.md", root=root).page) or 0
+
+    def wished() -> list[str]:
+        """The decisions that follow from a wish for the file."""
+
+        def decided(runtime: Any) -> list[str]:
+            wish = Reference(page, Use.SIGNAL, runtime.state.call, signal=Signal.TOPIC)
+            return [type(each).__name__ for each in decide(runtime.state, [(page, wish)]).mutations]
+
+        return live.look(decided)
+
+    assert wished() == []
+    live.work.artifacts.approve(page, who="Ann")
+    assert wished() == ["Prefetch"]
 
 
 def test_no_side_door_tells_what_waits(store: Store, root: Path) -> None:
@@ -308,6 +347,10 @@ def test_a_fork_has_the_words_from_before_it(store: Store, root: Path) -> None:
     late.work.artifacts.approve("out/report.md", who="Bea", granted=False)
     assert live.page_fault("out/report.md", 0).granted
     assert live.work.artifacts.get("out/report.md").approval == "approved"
+    uri = f"artifact://{live.work.artifacts.get('out/report.md').page}"
+    assert (
+        late.work.digests.pack(500, expand=uri).denied == [uri] and not live.work.digests.pack(500, expand=uri).denied
+    )
 
 
 def test_what_was_approved_holds_after_a_rebuild_and_a_reopening(tmp_path: Path, root: Path) -> None:

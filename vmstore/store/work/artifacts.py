@@ -14,7 +14,7 @@ from vmstore.core.draft import Draft, Part
 from vmstore.core.mutation import Annotate, Approve, Evict, Link, Unpin
 from vmstore.core.page import LinkKind, PageType, Role, Standing
 from vmstore.core.redaction import Redaction
-from vmstore.errors import ErasedError, InputError, UnknownError
+from vmstore.errors import InputError, UnknownError
 from vmstore.live.rewind import HOLDERS
 from vmstore.namespace.namespace import Namespace
 from vmstore.providers.parts import media_of
@@ -22,7 +22,7 @@ from vmstore.redact.redactor import Redactor
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.fact_reads import asked_at
 from vmstore.store.recall.pen import Pen, write
-from vmstore.store.work.plans import Plans
+from vmstore.store.work.plans import Plans, refuse_erased
 from vmstore.views.branch import NEVER
 from vmstore.views.projectors.decisions import settings_at
 from vmstore.views.projectors.redactions import barred_files, policy_at
@@ -80,7 +80,7 @@ class Artifacts:
         found = self._asked(at, moment)
         one = next((one for one in reversed(found) if name in (one.page, one.path)), None)
         if one is None:
-            self._erased(str(name))
+            refuse_erased(self._session, str(name))
             near = Namespace.nearest(str(name), [one.path or one.page for one in found]) if found else "there is none"
             raise UnknownError(f"there is no artifact {name!r:.60}; {near}", code="no-artifact")
         return one
@@ -92,17 +92,6 @@ class Artifacts:
     def _asked(self, at: When | None, moment: Any) -> list[ArtifactInfo]:
         rows = asked_at(self._session, f"ARTIFACTS {', '.join(_NAMES)}", one_moment(at, moment))
         return [ArtifactInfo(**dict(zip(_NAMES, row, strict=True))) for row in rows]
-
-    def _erased(self, name: str) -> None:
-        """Raises ErasedError where a name is that of a page that was erased."""
-        session: Any = self._session
-        try:
-            if page_position(name):
-                session.content(name)
-        except ErasedError:
-            raise
-        except UnknownError:
-            return
 
     # ---- writing
 

@@ -169,7 +169,8 @@ class Digests:
         else:
             about = self.get(task)
         uris = [expand] if isinstance(expand, str) else list(expand)
-        asked = [self._file(uri) if str(uri).startswith(_FILE) else self._task(uri) for uri in uris]
+        parts = self._parts() if any(not str(uri).startswith(_FILE) for uri in uris) else ()
+        asked = [self._file(uri) if str(uri).startswith(_FILE) else self._task(uri, parts) for uri in uris]
         denied = [uri for uri, expansion in zip(uris, asked, strict=True) if expansion is None]
         expansions = [expansion for expansion in asked if expansion is not None]
         packed = digests.pack(self.system(), about, self.cards(cards), expansions, _budget(token_budget))
@@ -227,11 +228,11 @@ class Digests:
                 continue
             yield content.task, (f"p{page}", content, bool(dirty[page]))
 
-    def _task(self, uri: str) -> Expansion:
+    def _task(self, uri: str, parts: Parts) -> Expansion:
         page, depth = digests.reference(uri)
         plan = Plans(self._session).get(page)
         return Expansion(
-            digests.references(page, depth), self._shards(plan, self._parts())[: depth + 1], plan.status == "active"
+            digests.references(page, depth), self._shards(plan, parts)[: depth + 1], plan.status == "active"
         )
 
     def _file(self, uri: str) -> Expansion | None:

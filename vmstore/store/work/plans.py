@@ -85,7 +85,7 @@ class Plans:
         name = page_name(plan) if isinstance(plan, int) else plan
         found = next((one for one in reversed(plans) if name in (one.page, one.title)), None)
         if found is None:
-            self._erased(str(name))
+            refuse_erased(self._session, str(name))
             near = Namespace.nearest(str(name), [one.title for one in plans]) if plans else "the session has none"
             raise UnknownError(f"there is no plan {name!r:.60}; {near}", code="no-plan")
         return found
@@ -94,17 +94,6 @@ class Plans:
         """The active plans of the user's other sessions that no session goes on with, the newest session first."""
         user = self._session.info().user
         return [] if user is None else open_plans(self._session._ns, user, self._session._key)
-
-    def _erased(self, name: str) -> None:
-        """Raises ErasedError where a name is that of a page that was erased."""
-        session: Any = self._session
-        try:
-            if page_position(name):
-                session.content(name)
-        except ErasedError:
-            raise
-        except UnknownError:
-            return
 
     # ---- writing
 
@@ -249,6 +238,17 @@ def go_on(act: Act, plan: AgentPlan, namespace: str) -> int:
     """Begins a plan that goes on with one of another session, in the same bytes; its page."""
     source = Address(namespace=namespace, session=plan.session, page=plan.page)
     return begin(act, content_of(plan), str(source))
+
+
+def refuse_erased(session: Any, name: str) -> None:
+    """Raises ErasedError where a name is that of a page that was erased."""
+    try:
+        if page_position(name):
+            session.content(name)
+    except ErasedError:
+        raise
+    except UnknownError:
+        return
 
 
 def content_of(plan: AgentPlan) -> PlanContent:
