@@ -67,6 +67,15 @@ def test_a_search_goes_through_all_sessions(run: Run, two_runs: Path) -> None:
     assert "no page has" in run("search", two_runs, "zebra").err
 
 
+def test_a_session_among_the_words_of_a_search_is_noted(run: Run, two_runs: Path) -> None:
+    """The name of a session before words is looked for as a word, and how to ask that session alone is said."""
+    done = run("search", two_runs, "first", "there")
+    assert done.code == 0 and "--session first" in done.err
+    assert any("--session first" in note for note in run("search", two_runs, "first", "there", "--json").json["notes"])
+    for words in (("first",), ("there", "first"), ("there", "first", "--session", "first")):
+        assert "--session" not in run("search", two_runs, *words).err
+
+
 def test_a_session_without_compactions_says_so(run: Run, two_runs: Path) -> None:
     """`compactions` of a session that has none says that no summary replaced a page."""
     assert "no summary replaced pages in first" in run("compactions", two_runs, "first").err

@@ -46,6 +46,22 @@ def test_a_task_opens_within_its_budget(run: Run, path: str) -> None:
     assert run("tasks", path, "mon", "--user", "ann").code == 1
 
 
+def test_what_one_task_is_not_chosen_by_is_refused(run: Run, path: str, tmp_path: Path) -> None:
+    """A status or a user beside --task, and a moment beside --brief, are refused by name."""
+    for option in (("--status", "completed"), ("--user", "bob")):
+        done = run("tasks", path, "--task", "offers", *option)
+        assert done.code == 1 and option[0] in done.err and not done.out
+    past = run("tasks", path, "--task", "offers", "--brief", str(tmp_path), "--position", "9")
+    assert past.code == 1 and "moment" in past.err and not (tmp_path / "storage").exists()
+
+
+def test_a_task_is_opened_as_it_stood(run: Run, path: str) -> None:
+    """All of it at a moment has no question that was put later."""
+    asked = ("tasks", path, "--task", "offers", "--depth", "3")
+    assert "Question" in run(*asked).out
+    assert "Question" not in run(*asked, "--position", "9").out
+
+
 def test_a_brief_is_written_and_masked(run: Run, path: str, tmp_path: Path) -> None:
     """The command says where, and asked again that it is there."""
     asked = ("tasks", path, "--task", "offers", "--brief", str(tmp_path), "--topic", "Vendors")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -194,6 +195,7 @@ def test_the_hooks_that_are_printed_work(home: Path, tmp_path: Path, run: Run) -
     store = tmp_path / "a b.vms"
     hooks = run("watch", store, "--hooks", "--json").json["hooks"]
     settings = {hook["agent"]: hook["text"] for hook in hooks}
+    assert shlex.split(settings["pi"]) == ["vmstore", "watch", str(store), "--discover"]
     claude_hooks = json.loads(settings["claude-code"])["hooks"]
     assert set(claude_hooks) == {"Stop", "SessionEnd", "PreCompact"}
     transcript = put(home / ".claude/projects/-w/s-1.jsonl", in_lines(claude(1)), 1_000)

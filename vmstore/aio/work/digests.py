@@ -52,9 +52,11 @@ class Digests:
         """See `vmstore.Digests.cards`."""
         return await self._worker.do(self._sync.cards, limit)
 
-    async def expand(self, uri: str, token_budget: int = 2_000) -> str:
+    async def expand(
+        self, uri: str, token_budget: int = 2_000, at: When | None = None, **moment: Unpack[Moment]
+    ) -> str:
         """See `vmstore.Digests.expand`."""
-        return await self._worker.do(self._sync.expand, uri, token_budget)
+        return await self._worker.do(partial(self._sync.expand, uri, token_budget, at, **moment))
 
     async def pack(
         self,

@@ -138,15 +138,16 @@ class Digests:
 
     # ---- expansion
 
-    def expand(self, uri: str, token_budget: int = 2_000) -> str:
+    def expand(self, uri: str, token_budget: int = 2_000, at: When | None = None, **moment: Unpack[Moment]) -> str:
         """Opens `expand://task/p7?depth=2`: 0 a sentence, 1 a paragraph, 2 the steps, 3 all that is a part of it.
 
-        At depth 3 each decision, atom and file is named by its page, whose content is the whole. Each depth is checked
+        As the task stands now or stood at a moment. At depth 3 each decision, atom and file is named by its page, whose
+        content is the whole. Each depth is checked
         against the budget; InputError names the one that has no room, ErasedError a task that was erased.
         """
         page, depth = digests.reference(uri)
-        budget = _budget(token_budget)
-        return digests.opened(self._shards(Plans(self._session).get(page), self._parts()), depth, budget)
+        budget, when = _budget(token_budget), self._when(at, moment)
+        return digests.opened(self._shards(Plans(self._session).get(page, when), self._parts(when)), depth, budget)
 
     def pack(
         self,

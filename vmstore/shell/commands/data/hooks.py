@@ -30,7 +30,7 @@ def configurations(store: Path) -> list[HookSettings]:
     return [
         HookSettings("claude-code", "in ~/.claude/settings.json", json.dumps(claude, indent=2)),
         HookSettings("codex", "in ~/.codex/config.toml, before the first [table]", f"notify = {json.dumps(words)}"),
-        HookSettings("pi", "has no hooks in its settings; watch its files", f"vmstore watch {store} --discover"),
+        HookSettings("pi", "has no hooks in its settings; watch its files", shlex.join([*words[:3], "--discover"])),
     ]
 
 

@@ -39,6 +39,10 @@ def tasks(arguments: argparse.Namespace, screen: Screen) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.user is not None and arguments.session is not None:
         raise InputError("--user asks all of a user's sessions; leave the session out")
+    lists = {"--status": arguments.status, "--user": arguments.user}
+    bound = next((name for name, value in lists.items() if value is not None), None)
+    if bound is not None and arguments.task is not None:
+        raise InputError(f"{bound} chooses among tasks and --task names one, of its session; leave {bound} out")
     opens = {"--depth": arguments.depth, "--budget": arguments.budget, "--brief": arguments.brief}
     named = next((name for name, value in opens.items() if value is not None), None)
     if named is not None and arguments.task is None:
@@ -49,6 +53,8 @@ def _one(arguments: argparse.Namespace, screen: Screen, session: Any) -> int:
     """Tells one task, opened to a depth within a budget; or writes its brief."""
     digests, moment = session.work.digests, moment_of(arguments)
     if arguments.brief is not None:
+        if moment != moment_of(argparse.Namespace()):
+            raise InputError("a brief is of a task as it stands now; leave the moment out")
         brief = digests.report(arguments.task, arguments.brief, topic=arguments.topic)
         if arguments.json:
             screen.json({"brief": brief})
@@ -62,7 +68,7 @@ def _one(arguments: argparse.Namespace, screen: Screen, session: Any) -> int:
     if depth < 2:
         text = (digest.short, digest.paragraph)[depth]
     else:
-        text = digests.expand(f"expand://task/{digest.task}?depth={depth}", arguments.budget or BUDGET)
+        text = digests.expand(f"expand://task/{digest.task}?depth={depth}", arguments.budget or BUDGET, moment)
     if arguments.json:
         screen.json({"digest": digest, "depth": depth, "text": text})
     else:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from vmstore.shell.commands.arguments import (
     Command,
@@ -19,6 +22,9 @@ from vmstore.shell.commands.queries.inspect import listed
 from vmstore.shell.open_store import moment_of, open_to_ask, session_of
 from vmstore.shell.terminal import format_overview
 from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from vmstore.store.store import Store
 
 ORDERS = ("newest", "oldest", "name", "turns", "calls", "tokens", "cost", "outcome")
 PARTS = ("turn", "call", "day", "model")
@@ -80,16 +86,24 @@ def search(arguments: argparse.Namespace, screen: Screen) -> int:
         hits = (store if arguments.session is None else session_of(store, arguments)).search(
             words, limit=arguments.limit
         )
+        notes = [*hits.notes, *_mistaken(store, arguments)]
     if arguments.json:
-        screen.json({"query": words, "hits": hits, "notes": hits.notes})
+        screen.json({"query": words, "hits": hits, "notes": notes})
         return 0
-    for note in hits.notes:
+    for note in notes:
         screen.note(note)
     if hits:
         screen.show(format_overview.hits(hits))
     else:
         screen.note(f"no page has {words!r}")
     return 0
+
+
+def _mistaken(store: Store, arguments: argparse.Namespace) -> Iterator[str]:
+    """A note where the first word is the name of a session: other commands take one there."""
+    first, *others = arguments.words
+    if others and arguments.session is None and any(info.session == first for info in store.sessions()):
+        yield f"{first!r} was looked for as a word; to search that session alone, give --session {shlex.quote(first)}"
 
 
 def _add_choice(parser: Parser) -> None:
