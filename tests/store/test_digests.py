@@ -74,6 +74,7 @@ def test_what_was_erased_is_in_no_digest(store: Store, session: Live) -> None:
     text = session.work.digests.expand(uri(session, 3))
     assert "JWT" not in text and "no longer there" in text
     store.trust.erase(page=f"s1/{plan.page}")
+    assert session.work.digests.tasks() == store.work.tasks() == []
     with refused("erased", ErasedError):
         session.work.digests.expand(f"expand://task/{plan.page}")
     with refused("no-plan", UnknownError):

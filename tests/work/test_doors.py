@@ -11,6 +11,7 @@ from tests.work.agents import Done, failing, worked
 from vmstore import Session, Store, memory_store
 from vmstore.core.asof import Position
 from vmstore.errors import ErasedError, InputError, UnknownError
+from vmstore.store.work.calls import past_calls, past_failures
 from vmstore.store.work.observations import observations
 from vmstore.store.work.results import Lessons
 
@@ -89,6 +90,45 @@ def test_a_skill_that_is_tried_again_is_weighed_again(store: Store) -> None:
     assert (after.page, after.successes, after.tries) == (before.page, 6, 7)
     assert session.page(str(after.page)).importance < 0.9 and session.page(str(after.page)).version == 2
     assert session.work.skills(position=at) == [before]
+
+
+FINE: list[Done] = [("search", {"q": "x", "lang": "en"}, "[1]"), ("read", {"n": 1}, "text")]
+
+
+def test_an_abandoned_skill_comes_back_by_new_evidence_alone(store: Store) -> None:
+    """What was shown before it was abandoned, and four successes more, write nothing; the fifth makes it a skill."""
+    session = store.session("s")
+    (skill,) = session.work.learn().skills
+    session.annotate(str(skill.page), status="abandoned")
+    assert session.work.learn().skills == store.work.learn().skills == session.work.skills() == []
+    worked(store, "s", [*failing(3), *[FINE] * 10])
+    assert session.work.learn().skills == []
+    worked(store, "s", [*failing(3), *[FINE] * 11])
+    (again,) = session.work.learn().skills
+    assert again.page != skill.page and session.page(str(skill.page)).status == "abandoned"
+    assert session.work.skills() == [again] and session.work.learn().skills == []
+
+
+def test_a_skill_abandoned_in_one_session_stays_so_in_the_next_of_the_user() -> None:
+    """Another session of the user does not write it by what was shown before; one of another user does."""
+    store = memory_store()
+    for name, user in (("one", "ann"), ("two", "ann"), ("bob", "bob")):
+        worked(store, name, [FINE] * 5, user)
+    (skill,) = store.session("one").work.learn().skills
+    store.session("one").annotate(str(skill.page), status="abandoned")
+    assert store.session("two").work.learn().skills == []
+    assert [skill.session for skill in store.work.learn().skills] == ["bob"]
+
+
+def test_the_failures_of_before_are_those_of_all_calls(store: Store) -> None:
+    """Read alone they are the same calls, said to have failed by the answer or by who ran it; with a limit the last."""
+    session = store.session("s")
+    calls = past_calls(session)
+    session.work.ran(calls[-1].page, outcome="error")
+    session.work.ran(next(call for call in calls if call.failed).page, outcome="ok")
+    failed = [call for call in past_calls(session) if call.failed]
+    assert len(failed) == 3 and past_failures(session, 100) == failed
+    assert past_failures(session, 2) == failed[-2:]
 
 
 def test_an_erased_call_takes_its_warning_and_its_skill_along(store: Store) -> None:

@@ -84,5 +84,7 @@ def test_few_lines_are_told_apart_and_a_form_has_its_limit() -> None:
     """Of a thousand different errors eighty are kept, and a form takes at most 200 tokens of whatever it says."""
     output = "\n".join(f"src/a.ts({n},1): error TS{n}: no member 'a{n}' of what was asked" for n in range(1_000))
     assert len(key_lines(output)) == LINES_MAX
+    plain = "\n".join(f"Step {n} was taken as planned." for n in range(200))
+    assert "fatal: no space left" in [line.text for line in key_lines(f"{plain}\nfatal: no space left")]
     seen = Observation("s", "p1", "p2", 1, "bash", {"command": "tsc"}, output, True, "", tokens(output))
     assert 100 < compressed(seen).compressed_tokens <= 200 and compressed(seen, tokens_max=40).compressed_tokens <= 40

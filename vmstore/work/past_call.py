@@ -16,7 +16,8 @@ class PastCall(NamedTuple):
     """A call: its session and page, the turn, the tool, its arguments as JSON, and how it ended.
 
     `failed` is None where nobody said how. `reason` is what a failed one answered, `answer` what any
-    answered, as `answer_of` has it, where it is known. `read` are the names of the pages it read.
+    answered, as `answer_of` has it, where it is known. `read` are the names of the pages it read,
+    `at_us` is when it was called.
     """
 
     session: str
@@ -29,6 +30,7 @@ class PastCall(NamedTuple):
     tokens: int = 0
     answer: str | None = None
     read: tuple[str, ...] = ()
+    at_us: int = 0
 
     @property
     def asked(self) -> str:

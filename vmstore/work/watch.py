@@ -61,13 +61,17 @@ class CallWatch:
             self._given.clear()
         return [*self._failures(call), *self._ungrounded(call), *self._runaway(call), *self._budget(call)]
 
-    def _failures(self, call: PastCall) -> Iterator[Alarm]:
-        if not call.failed:
-            return
+    def remember(self, call: PastCall) -> None:
+        """Counts a failure of before, and says nothing of it."""
         failed = self._failed[call.tool]
         failed.append(call)
         del failed[:-KEPT_MAX]
-        same = same_failures(failed)
+
+    def _failures(self, call: PastCall) -> Iterator[Alarm]:
+        if not call.failed:
+            return
+        self.remember(call)
+        same = same_failures(self._failed[call.tool])
         if _speaks(len(same), FAILURES_MIN):
             yield Alarm(GuardType.FAILURE, len(same), tuple(same), avoidance(same))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,15 +21,17 @@ from vmstore.store.live.host_tool import answer
 from vmstore.store.live.memory_tools import ToolAnswer
 from vmstore.store.session import Session
 from vmstore.store.work import lessons
-from vmstore.store.work.calls import SaidBefore, past_calls, room_of, user_sessions
+from vmstore.store.work.calls import SaidBefore, past_calls, past_failures, room_of, user_sessions
 from vmstore.store.work.lessons import WARNINGS_MAX, skills_of, warnings_in
 from vmstore.store.work.session_work import usable
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.protocol.functions import names_in
+from vmstore.work.past_call import PastCall
 from vmstore.work.skill import skills
 from vmstore.work.watch import Alarm, CallWatch
 
 SKILLS_MAX = 3
+FAILURES_MAX = 1_000  # of the user's other sessions, the last, that guards know
 
 
 class _Watched(msgspec.Struct):
@@ -111,13 +114,17 @@ def _alarms(session: Any, scope: str) -> list[Alarm]:
 
 
 def _begun(session: Any, scope: str) -> CallWatch:
-    """Guards that know the calls of the user's other sessions."""
+    """Guards that know the last failures of the user's other sessions."""
     watch = CallWatch(room_of(session), SaidBefore(session))
     user = session.info().user if scope == "user" else None
-    for key, name in user_sessions(session._ns, user) if user is not None else ():
-        if key != session._key:
-            for call in past_calls(Session(session._ns, session._recording, key, name)):
-                watch.take(call)
+    failures: list[list[PastCall]] = []
+    left = FAILURES_MAX
+    for key, name in reversed(user_sessions(session._ns, user) if user is not None else ()):
+        if key != session._key and left:
+            failures.append(past_failures(Session(session._ns, session._recording, key, name), left))
+            left -= len(failures[-1])
+    for call in chain.from_iterable(reversed(failures)):
+        watch.remember(call)
     return watch
 
 

@@ -12,7 +12,7 @@ from vmstore.store.host import SessionHost
 from vmstore.store.work.results import GuardInfo
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
-from vmstore.views.reads.tools import AnsweredCall, answered_calls
+from vmstore.views.reads.tools import AnsweredCall, answered_calls, failed_calls
 from vmstore.views.stored_cells import read_cells
 from vmstore.work.failure import reason_of
 from vmstore.work.past_call import PastCall, answer_of
@@ -29,6 +29,14 @@ def past_calls(session: SessionHost, when: AsOf | None = None, *, after: int = 0
         return [_past(session.name, call) for call in answered_calls(lane, session._ns.log, after, position)]
 
 
+def past_failures(session: SessionHost, limit: int) -> list[PastCall]:
+    """The last failed calls of a session, so many at most, in the order of their answers."""
+    with session._ns.asking():
+        lane = session._lane()
+        position = basis(lane, Head()).position
+        return [_past(session.name, call) for call in failed_calls(lane, session._ns.log, position, limit)]
+
+
 def _past(name: str, call: AnsweredCall) -> PastCall:
     return PastCall(
         name,
@@ -41,6 +49,7 @@ def _past(name: str, call: AnsweredCall) -> PastCall:
         call.tokens,
         answer_of(call.answer) if call.answer else None,
         call.read,
+        call.at_us,
     )
 
 

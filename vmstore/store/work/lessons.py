@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.address import page_name, page_position
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import Annotate, Evict, GuardTrip, Link, Promote, Update
-from vmstore.core.page import LinkKind, Modality
+from vmstore.core.page import LinkKind, Modality, Standing
 from vmstore.core.text.token_estimate import estimate
 from vmstore.core.work.trace import CALLS_MAX
 from vmstore.namespace.namespace import Namespace
@@ -19,7 +20,7 @@ from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work.calls import guard_info
 from vmstore.store.work.results import GuardInfo, SkillInfo
 from vmstore.work.past_call import PastCall
-from vmstore.work.skill import Skill, commonly_read, typical_arguments
+from vmstore.work.skill import Skill, commonly_read, skills, typical_arguments
 from vmstore.work.watch import Alarm
 
 WARNING, SKILL = "warning", "skill"
@@ -63,6 +64,32 @@ def skills_of(ns: Namespace, session: str | None, user: str | None = None, momen
         if row["status"] in ("superseded", "abandoned"):
             del named[row["skill"]]
     return list(named.values())
+
+
+class _Withdrawal(NamedTuple):
+    """Where and when somebody said of a skill that it holds no more."""
+
+    session: str
+    position: int
+    at_us: int
+
+    def precedes(self, call: PastCall) -> bool:
+        """Whether a call was made after it."""
+        return call.page > self.position if call.session == self.session else call.at_us > self.at_us
+
+
+def _withdrawn(session: SessionHost) -> dict[str, _Withdrawal]:
+    """The skills of a session, or of its user's sessions, of which somebody said last that they hold no more."""
+    ns, user = session._ns, session.info().user
+    scope = None if user is not None else session.name
+    text = f"SKILLS session, skill, page, at {_scope(scope, user)} WHERE status IN (superseded, abandoned)"
+    found: dict[str, _Withdrawal] = {}
+    for name, skill, page, _ in sorted(engine_of(ns).ask(text, session=scope, params=_params(user)), key=itemgetter(3)):
+        with ns.asking():
+            row: Any = ns.views.execute(_SAID, (ns.key(name), page_position(page))).fetchone()
+        if row is not None:
+            found[skill] = _Withdrawal(name, *row)
+    return found
 
 
 def _scope(session: str | None, user: str | None) -> str:
@@ -122,8 +149,13 @@ def _tags(act: Any, page: int) -> tuple[str, ...]:
 
 
 def promote(session: WorkHost, found: Sequence[Skill], at_us: int | None = None) -> list[SkillInfo]:
-    """Writes the skills that a session has not got yet, and those that were tried again since."""
+    """Writes the skills that a session has not got yet, and those that were tried again since.
+
+    One that was abandoned, or deleted, is written again once it has succeeded since as often as a new one must.
+    """
     before = {skill.skill: skill for skill in skills_of(session._ns, session.name)}
+    withdrawn = _withdrawn(session) if found else {}
+    found = [skill for skill in found if skill.name not in withdrawn or _shown_since(skill, withdrawn[skill.name])]
     new = [
         skill
         for skill in found
@@ -138,6 +170,12 @@ def promote(session: WorkHost, found: Sequence[Skill], at_us: int | None = None)
         return [_promoted(session, pen, skill, before.get(skill.name), versions.get(skill.name, 0)) for skill in new]
 
     return write(session, do, at_us)
+
+
+def _shown_since(skill: Skill, withdrawal: _Withdrawal) -> bool:
+    """Whether the calls after a withdrawal alone would make the skill one."""
+    since = skills(filter(withdrawal.precedes, skill.calls), rate=0.0)
+    return any(shown.tools == skill.tools for shown in since)
 
 
 def _counted(skill: Skill) -> tuple[int, int]:
@@ -188,3 +226,8 @@ def skill_info(session: str, skill: Skill, page: int | None = None, calls: Colle
         skill.importance / PPM,
         None if page is None else page_name(page),
     )
+
+
+_SAID = f"""SELECT n.position, (SELECT k.at FROM commits k WHERE k.session = n.session AND k.last >= n.position
+  ORDER BY k.last LIMIT 1) FROM notes n WHERE n.session = ? AND n.page = ?
+ AND n.status IN ({int(Standing.SUPERSEDED)}, {int(Standing.ABANDONED)}) ORDER BY n.position DESC LIMIT 1"""

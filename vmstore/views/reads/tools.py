@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
@@ -48,7 +48,8 @@ assert _TOOLS.partition(" FROM ")[0].count(",") == len(PageTool._fields), (
 class AnsweredCall(NamedTuple):
     """A call and its answer: the call's page and turn, its tool and arguments, the answer's page, text and tokens.
 
-    `failed` is None where no rule says how it ended; `read` are the names of the pages that the tool read.
+    `failed` is None where no rule says how it ended; `read` are the names of the pages that the tool read; `at_us` is
+    when it was called.
     """
 
     call: int
@@ -60,6 +61,7 @@ class AnsweredCall(NamedTuple):
     answer: str
     tokens: int
     read: tuple[str, ...]
+    at_us: int
 
 
 class _Answer(NamedTuple):
@@ -78,15 +80,33 @@ class _Call(NamedTuple):
     arguments: str | None
     outcome: int | None
     turn: int
+    at_us: int
     cell: int | None
     commitment: bytes | None
 
 
-def answered_calls(lane: Branch, log: Log, after: int, position: int) -> list[AnsweredCall]:
-    """The calls whose first answer came after a position, up to another; of what was erased nothing."""
+def failed_calls(lane: Branch, log: Log, position: int, limit: int) -> list[AnsweredCall]:
+    """The last calls up to a position that failed, so many at most; of what was erased nothing."""
+    calls: set[int] = set()
+    for stretch in lane.upto(position):
+        bounds = {"session": stretch.session, "low": stretch.low, "high": stretch.high, "limit": limit}
+        calls |= {call for (call,) in lane.db.execute(_FAILED, bounds)}
+    chosen = frozenset(sorted(calls)[-limit:])
+    return [call for call in answered_calls(lane, log, 0, position, chosen) if call.failed] if chosen else []
+
+
+def answered_calls(
+    lane: Branch, log: Log, after: int, position: int, only: Container[int] | None = None
+) -> list[AnsweredCall]:
+    """The calls whose first answer came after a position, up to another; of what was erased nothing.
+
+    `only` are the calls that are looked at, where not all are.
+    """
     answers: dict[int, _Answer] = {}
     failed: set[int] = set()
     for row in _rows(lane, after, position):
+        if only is not None and row.call not in only:
+            continue
         first = answers.setdefault(row.call, row)
         answers[row.call] = first._replace(tokens=first.tokens + (row.tokens if first is not row else 0))
         if row.outcome == ToolOutcome.ERROR:
@@ -110,7 +130,9 @@ def answered_calls(lane: Branch, log: Log, after: int, position: int) -> list[An
         given = text[:ANSWER_BYTES_MAX].decode("utf-8", "replace")
         tool = call.tool or answer.tool or ""
         listed.append(
-            AnsweredCall(number, call.turn, tool, _value(arguments), answer.page, ended, given, answer.tokens, read)
+            AnsweredCall(
+                number, call.turn, tool, _value(arguments), answer.page, ended, given, answer.tokens, read, call.at_us
+            )
         )
     return listed
 
@@ -163,8 +185,11 @@ def _value(arguments: str | None) -> Any:
 _ANSWERS = """SELECT t.call, t.page, t.tool, t.outcome, t.tokens, p.turn, p.cell, p.commitment FROM tools t
  CROSS JOIN pages p ON p.session = t.session AND p.page = t.page
  WHERE t.session = ? AND t.page > ? AND t.page <= ? AND t.call AND t.call <> t.page ORDER BY t.page"""
-_CALL = """SELECT t.tool, t.arguments, t.outcome, p.turn, p.cell, p.commitment FROM tools t
+_CALL = """SELECT t.tool, t.arguments, t.outcome, p.turn, p.at, p.cell, p.commitment FROM tools t
  CROSS JOIN pages p ON p.session = t.session AND p.page = t.page WHERE t.session = ? AND t.page = ?"""
+_FAILED = f"""SELECT call FROM tools WHERE session = :session AND page > :low AND page <= :high AND call
+  AND outcome = {int(ToolOutcome.ERROR)} UNION SELECT call FROM runs WHERE session = :session AND position > :low
+  AND position <= :high AND outcome = {int(ToolOutcome.ERROR)} ORDER BY call DESC LIMIT :limit"""
 _RUNS = """SELECT call, outcome, read FROM runs WHERE session = ? AND call IN (SELECT value FROM json_each(?))
  AND position > ? AND position <= ? ORDER BY position"""
 _LABELS = "SELECT labels FROM pages WHERE session = ? AND page = ?"
