@@ -67,7 +67,7 @@ def skills_of(ns: Namespace, session: str | None, user: str | None = None, momen
 
 
 class _Withdrawal(NamedTuple):
-    """Where and when somebody said of a skill that it holds no more."""
+    """Somebody's word that a skill holds no more: in which session, at which position and time."""
 
     session: str
     position: int
