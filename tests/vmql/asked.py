@@ -21,7 +21,7 @@ UNTOLD: dict[str, tuple[str, ...]] = {
     "MUTATIONS": ("actor", "actor_id", "logged_at", "request_id", "cursor", "detail"),
     "SESSIONS": (
         *("user", "agent", "title", "first_line", "cost_estimated", "tool_names", "began_at", "outcome", "reward"),
-        *("policy", "source", "total_tokens", "memory_tier"),
+        *("policy", "source", "total_tokens", "memory_tier", "tokens_saved", "compression_ratio"),
     ),
     "TURNS": ("cost_estimated", "total_tokens", "memory_tier", "is_identity_critical"),
     "CALLS": ("user", "cost_estimated", "stop", "error", "metadata", "response"),

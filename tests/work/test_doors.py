@@ -14,6 +14,7 @@ from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.store.work.calls import past_calls, past_failures
 from vmstore.store.work.observations import observations
 from vmstore.store.work.results import Lessons
+from vmstore.work.observation import statistics
 
 
 @pytest.fixture
@@ -239,6 +240,26 @@ def test_sessions_say_which_tools_were_called_and_whether_little_happened(store:
     assert store.query("SESSIONS session, status WHERE trivial = TRUE").to_dicts() == [
         {"session": "small", "status": "abandoned"}
     ]
+
+
+def test_sessions_say_what_the_shorter_forms_of_their_calls_save(store: Store) -> None:
+    """Their own calls count: a fork has none of its parent's, an earlier moment none of what came later."""
+    session = store.session("s")
+    ratio = statistics(session.work.observations())
+    session.fork("f")
+    worked(store, "idle", [[]])
+    columns = "SESSIONS session, tokens_saved, compression_ratio"
+    told = {row["session"]: row for row in store.query(columns).to_dicts()}
+    assert told["s"] == {
+        "session": "s",
+        "tokens_saved": ratio["tokens_saved"],
+        "compression_ratio": ratio["ratio"],
+    }
+    assert {told[name]["tokens_saved"] for name in ("f", "idle")} == {None}
+    (before,) = store.query(f"{columns} IN SESSION s AS OF TURN 5").to_dicts()
+    assert (
+        before["tokens_saved"] == statistics(session.work.observations(turn=5))["tokens_saved"] < ratio["tokens_saved"]
+    )
 
 
 def test_how_a_tool_ran_is_told_as_of_the_moment() -> None:

@@ -84,6 +84,12 @@ class OpenQueryHost:
         costs = call_costs(lane, self._ns.log, self._ns.price_list, position, low)
         return [(one.row.turn, one.cost, one.estimated) for one in costs]
 
+    def saved(self, lane: Branch, name: str, low: int, position: int) -> tuple[int, int] | None:
+        """The tokens of a session's calls of tools between two positions, and of their shorter forms; None of none."""
+        from vmstore.store.work.observations import saved
+
+        return saved(self._ns.log, lane, name, low, position)
+
     def now(self) -> int:
         """Microseconds since 1970."""
         return self._ns.clock.now()

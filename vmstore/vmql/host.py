@@ -101,6 +101,9 @@ class Host(Protocol):
     def spent(self, lane: Branch, low: int, position: int) -> list[tuple[int, float | None, float | None]]:
         """Turn and cost of each call between two positions of a session, as recorded and as estimated, in dollars."""
 
+    def saved(self, lane: Branch, name: str, low: int, position: int) -> tuple[int, int] | None:
+        """The tokens of a session's calls of tools between two positions, and of their shorter forms; None of none."""
+
     def now(self) -> int:
         """Microseconds since 1970."""
 

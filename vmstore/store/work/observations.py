@@ -13,6 +13,7 @@ from vmstore.core.asof import AsOf, Head
 from vmstore.core.erasure import ErasedContent, gone
 from vmstore.core.page import Modality
 from vmstore.errors import InputError
+from vmstore.log.port import Log
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.segments import segments_at
 from vmstore.views.branch import Branch
@@ -86,9 +87,21 @@ def observations(session: SessionHost, when: AsOf | None = None) -> list[Observa
     ns = session._ns
     with ns.asking():
         lane = session._lane()
-        calls = answered_calls(lane, ns.log, 0, basis(lane, when or Head()).position)
-        reasons = _reasons(session, lane, [call.call for call in calls])
-    return [_observation(session.name, call, reasons.get(call.call, "")) for call in calls]
+        return _observed(ns.log, lane, session.name, 0, basis(lane, when or Head()).position)
+
+
+def saved(log: Log, lane: Branch, name: str, after: int, position: int) -> tuple[int, int] | None:
+    """The tokens of a session's observations between two positions, and of their shorter forms; None of none."""
+    forms = [compressed(one) for one in _observed(log, lane, name, after, position)]
+    if not forms:
+        return None
+    return sum(form.original_tokens for form in forms), sum(form.compressed_tokens for form in forms)
+
+
+def _observed(log: Log, lane: Branch, name: str, after: int, position: int) -> list[Observation]:
+    calls = answered_calls(lane, log, after, position)
+    reasons = _reasons(log, lane, [call.call for call in calls])
+    return [_observation(name, call, reasons.get(call.call, "")) for call in calls]
 
 
 def _observation(session: str, call: AnsweredCall, reasoning: str) -> Observation:
@@ -107,10 +120,10 @@ def _observation(session: str, call: AnsweredCall, reasoning: str) -> Observatio
     )
 
 
-def _reasons(session: SessionHost, lane: Branch, calls: Sequence[int]) -> dict[int, str]:
+def _reasons(log: Log, lane: Branch, calls: Sequence[int]) -> dict[int, str]:
     """The reason of each call: what its message says before it, thoughts too."""
     rows: list[Any] = list(lane.rows(_BESIDE, calls))
-    contents = read_cells(session._ns.log, lane.db, {cell: sealed for _, cell, sealed in rows}, gone)
+    contents = read_cells(log, lane.db, {cell: sealed for _, cell, sealed in rows}, gone)
     reasons: dict[int, list[str]] = {}
     for call, cell, _ in rows:
         if not isinstance(contents[cell], ErasedContent):

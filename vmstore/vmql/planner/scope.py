@@ -111,7 +111,9 @@ class Scope(ABC):
         if name not in self.values:
             if name in HANDED:
                 now = None if self._past() else self.world.now()
-                lanes = [lane._replace(now=now, spent=self.world.spent) for lane in self.lanes()]
+                lanes = [
+                    lane._replace(now=now, spent=self.world.spent, saved=self.world.saved) for lane in self.lanes()
+                ]
                 self.values[name] = handed(name, lanes, many=self.shape == ACROSS)
             else:
                 self.values[name] = getattr(self, f"_{name}")()

@@ -296,6 +296,13 @@ SESSIONS = Relation(
             "(SELECT count(DISTINCT t.call) FROM tools t WHERE t.session = s.session AND t.page <= lane.high"
             " AND t.call AND t.call <> t.page)",
         ),
+        asked("tokens_saved", INTEGER, "estimated tokens that their shorter forms take less", "v.whole - v.short"),
+        asked(
+            "compression_ratio",
+            REAL,
+            "the tokens of these forms by those of the whole, from 0 to 1; null without any",
+            "round(1.0 * v.short / v.whole, 3)",
+        ),
         asked("trivial", BOOLEAN, "whether little happened in it: one turn at most, and no tool called", _TRIVIAL),
         asked(
             "redaction",
@@ -358,6 +365,7 @@ SESSIONS = Relation(
     joins(
         by("LEFT JOIN sessions o ON o.session = s.parent"),
         by("LEFT JOIN session_tiers y ON y.session = s.session"),
+        by("LEFT JOIN saved v ON v.session = s.session"),
         by("LEFT JOIN spent z ON z.session = s.session"),
     ),
     ("s.name",),

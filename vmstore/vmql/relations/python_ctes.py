@@ -72,6 +72,13 @@ def _spent(own: ScopedSession) -> Iterator[Row]:
     yield own.session, added(cost for _, cost, _ in calls), added(estimated for _, _, estimated in calls)
 
 
+def _saved(own: ScopedSession) -> Iterator[Row]:
+    """The tokens of the calls of tools that a session made itself, and of their shorter forms."""
+    assert own.saved is not None, "a scope hands it in"
+    if counted := own.saved(own.lane, own.name, own.low, own.high):
+        yield own.session, *counted
+
+
 def _turn_spent(own: ScopedSession) -> Iterator[Row]:
     """What the calls made in each turn cost, as recorded and as estimated."""
     assert own.spent is not None, "a scope hands it in"
@@ -102,6 +109,7 @@ HANDED: dict[str, tuple[str, Callable[[ScopedSession], Iterator[Row]]]] = {
     "derived": ("session page depth", _derived),
     "tiers": ("session turn tokens tier critical", _tiers),
     "session_tiers": ("many session tokens tier", _session_tiers),
+    "saved": ("many session whole short", _saved),
     "spent": ("many session cost cost_estimated", _spent),
     "turn_spent": ("session turn cost cost_estimated", _turn_spent),
 }

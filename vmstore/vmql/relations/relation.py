@@ -115,7 +115,8 @@ class ScopedSession(NamedTuple):
     """A session as a statement sees it: what it wrote above `low` up to `high`.
 
     Rows above `since` up to `until` are wanted. `now` is the time of the question, None where it is of a past moment.
-    `spent` tells turn and cost of the calls between two positions.
+    `spent` tells turn and cost of the calls between two positions, `saved` the tokens of calls of
+    tools, whole and short.
     """
 
     lane: Branch
@@ -127,6 +128,7 @@ class ScopedSession(NamedTuple):
     until: int
     now: int | None = None
     spent: Callable[[Branch, int, int], list[tuple[int, float | None, float | None]]] | None = None
+    saved: Callable[[Branch, str, int, int], tuple[int, int] | None] | None = None
 
     def writers(self) -> Callable[[int], str]:
         """Tells the name of the session that wrote a position of this one's past, each looked up once."""
