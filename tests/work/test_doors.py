@@ -249,13 +249,13 @@ def test_sessions_say_what_the_shorter_forms_of_their_calls_save(store: Store) -
     session.fork("f")
     worked(store, "idle", [[]])
     columns = "SESSIONS session, tokens_saved, compression_ratio"
-    told = {row["session"]: row for row in store.query(columns).to_dicts()}
-    assert told["s"] == {
+    rows_by_name = {row["session"]: row for row in store.query(columns).to_dicts()}
+    assert rows_by_name["s"] == {
         "session": "s",
         "tokens_saved": ratio["tokens_saved"],
         "compression_ratio": ratio["ratio"],
     }
-    assert {told[name]["tokens_saved"] for name in ("f", "idle")} == {None}
+    assert {rows_by_name[name]["tokens_saved"] for name in ("f", "idle")} == {None}
     (before,) = store.query(f"{columns} IN SESSION s AS OF TURN 5").to_dicts()
     assert (
         before["tokens_saved"] == statistics(session.work.observations(turn=5))["tokens_saved"] < ratio["tokens_saved"]
