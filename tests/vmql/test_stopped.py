@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
 import vmstore
 from vmstore.shell.demo.demo import SHIPPED
+from vmstore.vmql.execution import executor, query
+from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.relations.catalog import RELATIONS
 from vmstore.vmql.syntax.errors import QueryError
 
@@ -74,3 +79,75 @@ def test_a_check_of_everything_is_interrupted(demo: vmstore.Store) -> None:
         demo.admin.interrupt()
     assert texts == ["cancelled"]
     assert list(demo.query("SESSIONS session")) == [("planning-220",)]
+
+
+# ---- how far a statement goes on before it looks whether it is to stop
+
+
+class Looking(Cancellation):
+    """A watch that counts the lines of Python between two looks at it; SQLite looks at every step of its own."""
+
+    __slots__ = ()
+    lines = longest = whole = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it is to stop: never."""
+        Looking.longest, Looking.whole = max(Looking.longest, Looking.lines), Looking.whole + Looking.lines
+        Looking.lines = 0
+        return False
+
+    @stopped.setter
+    def stopped(self, value: bool) -> None:
+        """Nobody stops it."""
+
+
+def traced(frame: FrameType, event: str, argument: object) -> Any:
+    """Counts the lines that run."""
+    Looking.lines += event == "line"
+    return traced
+
+
+@pytest.fixture(scope="module")
+def long() -> vmstore.Store:
+    """A session whose prompt was cut and filled again and again, and twice as much of the same beside it."""
+    store = vmstore.memory_store()
+    for name, calls in (("short", 20), ("long", 40)):
+        for call in range(calls):
+            messages = [{"role": "user", "content": f"Is {n} prime?"} for n in range(call % 10, call * 3 + 10)]
+            store.record(name, {"model": "m", "messages": messages}, None, at_us=1_000_000 * call)
+    return store
+
+
+KINDS = (
+    *(f"{name} {', '.join(relation.fields)} IN SESSION '{{0}}'" for name, relation in RELATIONS.items()),
+    "CONTEXT sum(tokens) PER CALL IN SESSION '{0}'",
+    *("HISTORY OF p4 IN SESSION '{0}'", "FAULTS page.text IN SESSION '{0}'", "DERIVED FROM p4 IN SESSION '{0}'"),
+    *("FAULTS count(*) PER TURN IN SESSION '{0}'", "WHY p4 IN CONTEXT IN SESSION '{0}'"),
+    *("SEARCH 'prime' IN SESSION '{0}'", "EXPLAIN ANALYZE MOVES IN SESSION '{0}'", "WATCH MUTATIONS IN SESSION '{0}'"),
+    *("CALLS call IN SESSION '{0}' WHERE CONTEXT MATCHES 'prime'",),
+    *("PAGES page IN SESSION '{0}' WHERE text MATCHES 'prime'",),
+)
+"""One prompt is read at once, and VERIFY looks after so many commits as these sessions do not have."""
+AT_ONCE = 1_500
+"""Lines of Python that may run without a look, however much there is to do."""
+
+
+@pytest.mark.parametrize("text", KINDS)
+def test_a_statement_looks_as_it_goes(long: vmstore.Store, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """What runs without a look does not grow with what there is to do, or is a small part of it."""
+    monkeypatch.setattr(query, "Cancellation", Looking)
+    for module in (query, executor):
+        monkeypatch.setattr(module, "STEPS", 1)
+    longest = {}
+    for name in ("short", "long"):
+        list(long.query(text.format(name)))
+        Looking.lines = Looking.longest = Looking.whole = 0
+        sys.settrace(traced)
+        try:
+            list(long.query(text.format(name)))
+        finally:
+            sys.settrace(None)
+        longest[name] = Looking.longest, Looking.whole
+    (few, _), (many, whole) = longest["short"], longest["long"]
+    assert many <= max(AT_ONCE, 1.3 * few) or many < whole / 10, longest

@@ -1,4 +1,4 @@
-"""Sums over many sessions: the same from the column segments as from the log, or left to the log."""
+"""Sums over many mutations: the same from the column segments as from the log, or left to the log."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ ALIKE = [
     "MUTATIONS sum(tokens) ACROSS SESSIONS UNTIL TIME '2026-11-22' WHERE kind = reply OR kind = pack",
     "MUTATIONS count(*) BY session ACROSS SESSIONS WHERE session = s AND at > 5",
     "MUTATIONS count(*) BY session IN SESSION 's%'",
+    "MUTATIONS count(*), max(position) BY kind IN SESSION s",
+    "MUTATIONS count(*), sum(tokens) BY session, kind IN SESSION 's.child'",
+    "MUTATIONS count(*) BY turn IN SESSION 's.child' AS OF CALL 1 WHERE kind != reply",
     "MUTATIONS count(*) ACROSS SESSIONS WHERE tokens > 1000000",
 ]
 LEFT = [
     "MUTATIONS position, kind ACROSS SESSIONS",  # no sum
-    "MUTATIONS count(*) BY kind IN SESSION s",  # one session
     "MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE session LIKE 'S%'",  # which tells cases apart there
     "MUTATIONS quantile(tokens, 0.5) ACROSS SESSIONS",
     "MUTATIONS first(tokens), last(tokens) ACROSS SESSIONS",
@@ -65,7 +67,7 @@ def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("text", ALIKE)
 def test_columns_sum_as_the_log_does(store: Store, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """A sum over many sessions has the same rows from the columns, in the same order and of the same types."""
+    """A sum has the same rows from the columns, in the same order and of the same types, of many sessions or one."""
     texts = asked_of(monkeypatch)
     right = store.query(text)
     rows = list(right)

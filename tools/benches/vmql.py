@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from benches.parts import asked, command, sums
+from benches.parts import asked, beside_duckdb, column_growth, command, sums
 from benches.parts.rounds import LOWER, Bench, Goal, MissingError, Row, ratios, row
 from vmstore.vmql.parse import parse, statements
 
 READ = Goal("parse of 130 characters, with spans, against pure-Python sqlglot", 0.9, LOWER)
 AGAIN = Goal("the same text again, against pure-Python sqlglot", 0.02, LOWER)
-GOALS = (READ, AGAIN, *asked.GOALS, *command.GOALS, *sums.GOALS)
+GOALS = (READ, AGAIN, *asked.GOALS, *command.GOALS, *sums.GOALS, *beside_duckdb.GOALS, *column_growth.GOALS)
 
 STATEMENT = (
     "PAGES page, tokens, tier IN SESSION a AS OF TURN 412 "
@@ -51,6 +51,8 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield from asked.measure(bench)
     yield from command.measure(bench)
     yield from sums.measure(bench)
+    yield from beside_duckdb.measure(bench)
+    yield from column_growth.measure(bench)
 
 
 def peer() -> ModuleType:

@@ -136,10 +136,10 @@ class CellReader:
         if cell is None:
             return None
         found = self._near(cell).get(cell)
-        if not is_whole(found, commitment):
-            found = self.world.log.cells([cell]).get(cell)  # it may have been destroyed as it was read
         if found is None or not is_whole(found, commitment):
-            raise _damaged(cell)
+            found = self.world.log.cells([cell]).get(cell)  # it may have been destroyed as it was read
+            if found is None or not is_whole(found, commitment):
+                raise _damaged(cell)
         return self._gone(cell) if found.erased else found.content
 
     def _gone(self, cell: int) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from enum import Enum
 from typing import NamedTuple
 
 from vmstore.core.mutation_kind import MUTATION_NAMES
@@ -15,6 +17,17 @@ from vmstore.views.reads.reasons import reason_of
 _LEVEL = ShownPage._fields.index("level") - ShownPage._fields.index("message")
 _TOKENS = ShownPage._fields.index("tokens") - ShownPage._fields.index("message")
 assert 0 < _LEVEL < _TOKENS, "`contents` gives a page's fields from its message on, the level before the tokens"
+
+
+class MoveWay(Enum):
+    """The ways of a move: into the prompt, out of it, or within."""
+
+    CAME = "came"
+    LEFT = "left"
+    STAYED = "stayed"
+
+
+EVERY_WAY = frozenset(MoveWay)
 
 
 class Move(NamedTuple):
@@ -32,44 +45,51 @@ class Move(NamedTuple):
     cause: int | None = None
     reason: str | None = None
 
-    @property
-    def came(self) -> bool:
-        """Whether the page was not in the prompt before."""
-        return self.level_before is None
 
-    @property
-    def left(self) -> bool:
-        """Whether it is not there after."""
-        return self.level_after is None
+_SIZES = frozenset({"level_before", "level_after", "tokens"})
 
 
-def moves_at(lane: Branch, position: int) -> list[Move]:
-    """Every move up to a position, in order; at one pack those that leave before those that come."""
-    found = _shown(lane, position)
-    decisions, asked = moves(lane, position)
-    packs = packs_of(lane, position, (each.position for each in found)) if decisions else []
-    rows = []
-    for each in sorted(found, key=lambda move: (move.position, not move.left, move.page)):
+def moves_at(
+    lane: Branch, position: int, wanted: Container[str] = Move._fields, ways: Container[MoveWay] = EVERY_WAY
+) -> list[Move]:
+    """Every move up to a position that goes one of some ways, in order; at one pack those that leave come first.
+
+    Of what is not `wanted` a level or tokens that are there are 0, and no decision is looked for.
+    """
+    found = _shown(lane, position, ways, sized=any(name in wanted for name in _SIZES))
+    found.sort(key=lambda move: (move[0], move[3] is not None, move[1]))
+    decisions, asked = moves(lane, position) if "cause" in wanted or "reason" in wanted else ({}, {})
+    if not decisions:
+        return found
+    packs, rows = packs_of(lane, position, (each.position for each in found)), []
+    for each in found:
         because = shown_by(decisions.get(each.page, ()), packs, each.position)
-        if because is not None and gone(because) == each.left:
+        if because is not None and gone(because) == (each.level_after is None):
             each = each._replace(cause=because.position, reason=_said(because, reason_of(because, asked.get)))
         rows.append(each)
     return rows
 
 
-def _shown(lane: Branch, position: int) -> list[Move]:
-    """The moves that the packs show."""
+def _shown(lane: Branch, position: int, ways: Container[MoveWay], *, sized: bool) -> list[Move]:
+    """The moves that the packs show, of some ways."""
+    came, left, stayed = (way in ways for way in MoveWay)
     here = stays(lane, position)
-    what = contents(lane, {content for _, content, _, _ in here.values()})
+    shown = {content for _, content, _, _ in here.values()} if sized else ()
+    what = {content: (row[_LEVEL], row[_TOKENS]) for content, row in contents(lane, shown).items()}
     before = {(t, page): (content, rank) for (_, page), (t, content, _, rank) in here.items() if t is not None}
     found = []
     for (f, page), (_, content, _, rank) in here.items():
         was = before.pop((f, page), None)
-        if was != (content, rank):
-            levels = None if was is None else what[was[0]][_LEVEL], what[content][_LEVEL]
-            found.append(Move(f, page, *levels, what[content][_TOKENS]))
-    left = [Move(t, page, what[was][_LEVEL], None, what[was][_TOKENS]) for (t, page), (was, _) in before.items()]
-    return found + left
+        if came if was is None else stayed and was != (content, rank):
+            level, tokens = what.get(content, _UNSIZED)
+            found.append(Move(f, page, None if was is None else what.get(was[0], _UNSIZED)[0], level, tokens))
+    for (t, page), (content, _) in before.items() if left else ():
+        level, tokens = what.get(content, _UNSIZED)
+        found.append(Move(t, page, level, None, tokens))
+    return found
+
+
+_UNSIZED = (0, 0)
 
 
 def _said(decision: Decision, reason: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Sums over the mutations of many sessions, from the column segments: the plan's SQL, asked of DuckDB.
+"""Sums over many mutations, of one session or more, from the column segments: the plan's SQL, asked of DuckDB.
 
 Decoding a million mutations takes seconds, summing their columns milliseconds. What the columns do
 not hold (texts, the fields of one kind) and what the two databases say differently is left to the
@@ -24,7 +24,6 @@ from vmstore.core.mutation import (
 from vmstore.core.page import Tier
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import Scope
-from vmstore.vmql.relations.relation import ACROSS
 
 MANY = 50_000  # mutations: fewer are decoded sooner than DuckDB is loaded
 ALIKE = frozenset(
@@ -56,7 +55,7 @@ COLUMNS = frozenset((*HELD, "tier_before", "tier_after", "version_before", "vers
 
 def suits(found: Plan, scope: Scope) -> bool:
     """Whether a plan sums what the columns hold, in words that both databases mean alike, over much."""
-    if found.relation.name != "MUTATIONS" or scope.shape != ACROSS or found.plain is not None:
+    if found.relation.name != "MUTATIONS" or found.plain is not None:
         return False
     used = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))

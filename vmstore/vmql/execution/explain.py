@@ -22,10 +22,11 @@ from vmstore.vmql.execution.result import Result
 from vmstore.vmql.planner.plan import Plan, tables_in
 from vmstore.vmql.planner.scope import OneSession, Scope, given
 from vmstore.vmql.relations import python_rows
-from vmstore.vmql.relations.relation import ACROSS, CHAIN
+from vmstore.vmql.relations.relation import ACROSS, CHAIN, Relation
 from vmstore.vmql.syntax.errors import fault
 from vmstore.vmql.syntax.nodes import (
     AcrossSessions,
+    Between,
     Compare,
     Explain,
     Expr,
@@ -60,6 +61,8 @@ COUNTS = {
     "TURNS": "turns",
     "SESSIONS": "1",
 }
+PUSHED = {"kind": "while decoding", "position": "by the commits that are read", "page": "by the commits that name it"}
+"""What conditions on mutations leave, by their column, before a row is made."""
 
 
 def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement], Result]) -> Result:
@@ -147,7 +150,7 @@ def _steps(query: Query, noted: PlannedStatement, analyze: bool) -> Iterator[Row
     if found.relation.made:
         how = "and handed on as they are" if found.plain is not None else "then chosen, summed and ordered by SQLite"
         yield 1, "rows", f"{found.relation.name}: {way}, {how}", expected, None, None
-        yield from _pushed(tail.where, 2)
+        yield from _pushed(found.relation, tail.where, 2)
         return
     sql = found.sql(scope.lane_sql)
     values = query.values(found, scope, sql)
@@ -244,12 +247,13 @@ def _by(found: Plan, part: Expr, details: list[tuple[int, str]]) -> str:
 
 def _column(part: Expr) -> str | None:
     match part:
-        case Compare(left=Word(path=(name,))) | In(operand=Word(path=(name,))):
+        case Compare(left=Word(path=(name,))) | In(operand=Word(path=(name,))) | Between(operand=Word(path=(name,))):
             return name
     return None
 
 
-def _pushed(where: Expr | None, depth: int) -> Iterator[Row]:
+def _pushed(relation: Relation, where: Expr | None, depth: int) -> Iterator[Row]:
     for part in parts_of(where):
-        kind = _column(part) == "kind" and isinstance(part, Compare | In)
-        yield depth, "filter", f"{show(part)}: {'while decoding' if kind else 'row by row'}", None, None, None
+        apart = getattr(part, "negated", False) or getattr(part, "op", "") == "!="
+        how = None if apart or relation.name != "MUTATIONS" else PUSHED.get(_column(part) or "")
+        yield depth, "filter", f"{show(part)}: {how or 'row by row'}", None, None, None

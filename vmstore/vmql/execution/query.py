@@ -80,10 +80,11 @@ class Query:
             finally:
                 views.set_progress_handler(None, id=key)
 
-    def looked(self, items: Iterable[AnyItem]) -> Iterator[AnyItem]:
-        """Items of some work, with a look before each at whether the query is to stop."""
-        for item in items:
-            self.watch.check()
+    def looked(self, items: Iterable[AnyItem], every: int = 1) -> Iterator[AnyItem]:
+        """Items of some work, with a look before each, or so many, at whether the query is to stop."""
+        for number, item in enumerate(items):
+            if number % every == 0:
+                self.watch.check()
             yield item
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:

@@ -15,41 +15,60 @@ from vmstore.vmql.execution.query import Make, Query, Row
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.planner.clause_checks import check_whole
 from vmstore.vmql.planner.plan import Plan
-from vmstore.vmql.planner.scope import Scope, given
+from vmstore.vmql.planner.row_bounds import bounds_of, page_of, ways_of
+from vmstore.vmql.planner.scope import EVERYWHERE, Scope, given
 from vmstore.vmql.planner.values import LISTS, word_of
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.actors import namer
 from vmstore.vmql.relations.compactions import compactions_of
 from vmstore.vmql.relations.faults import faults_of, moves_of
-from vmstore.vmql.relations.mutations import Stream
+from vmstore.vmql.relations.mutations import Before, Stream
 from vmstore.vmql.relations.recalls import recalls_of
 from vmstore.vmql.relations.relation import ACROSS, Relation, SessionStream
 from vmstore.vmql.relations.tags import segments_of, tags_of
 from vmstore.vmql.syntax.errors import QueryError, fault
 from vmstore.vmql.syntax.nodes import Compare, Expr, In, Param, SourceSpan, Tail, Value, Watch, Word, parts_of
 
+LOOKED = 64  # rows between two looks at whether a query is to stop
+
 
 def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Commits decoded as they are taken."""
-    kinds = kinds_in(tail.where, query.params)
-    across = scope.shape == ACROSS
-    end = scope.basis.get("ordinal", 0)
+    """Commits decoded as they are taken: of one session those that can hold what is asked for."""
+    kinds, page = kinds_in(tail.where, query.params), page_of(tail.where, scope, query.params)
+    across, end = scope.shape == ACROSS, scope.basis.get("ordinal", 0)
+    within = EVERYWHERE if across else bounds_of(query.statement, tail, scope, query.params)
+    if page is not None and not across:
+        within = within._replace(low=max(within.low, page - 1))  # nothing is about a page that is not there yet
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        stream = _stream(query, found, found.wanted, kinds)
+        stream = _stream(query, found, found.wanted, kinds, page)
         if across:
             written_by = {one.session: one for one in scope.written()}
-            return lambda: stream.of_all(written_by.get, 0, end, lambda one, _: (one.turn, one.call))
-        written = scope.written()
+            return lambda: stream.of_all(written_by.get, 0, end)
+        written = scope.written(within=within)
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
     return make
 
 
-def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
+def _stream(
+    query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None, page: int | None = None
+) -> Stream:
     shown, check = found.plain is not None, query.watch.check
-    arguments = _asker(query), _requested(query), shown, namer(query.world)
+    arguments = _asker(query), _requested(query), _before(query), shown, namer(query.world), page
     return Stream(query.world.log, wanted, kinds, check, *arguments)
+
+
+def _before(query: Query) -> Before:
+    """The turn and the call in force before a position of a session."""
+
+    def before(stream: SessionStream, position: int) -> tuple[int, int]:
+        if position <= stream.low + 1:
+            return stream.turn, stream.call
+        with query.asking():
+            return moment_at(query.world.lane(stream.session), position - 1)
+
+    return before
 
 
 def _requested(query: Query) -> Callable[[int], str | None]:
@@ -121,16 +140,12 @@ def watch(query: Query, statement: Watch) -> Result:
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
             stream = _stream(query, found, {*found.wanted, "cursor"}, kinds)
-            return lambda: _after(stream.of_all(writer, max(after - 1, 0), end, before), after, skip)
+            return lambda: _after(stream.of_all(writer, max(after - 1, 0), end), after, skip)
 
         @cache
         def writer(session: int) -> SessionStream | None:  # looked up when met: what is new is of few
             with query.asking():
                 return next((one for one in scope.written(session) if one.session == session), None)
-
-        def before(one: SessionStream, position: int) -> tuple[int, int]:
-            with query.asking():
-                return moment_at(query.world.lane(one.session), position - 1)
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
         return query.select(python_rows.MUTATIONS, statement.columns, statement.tail, scope, make=make, ready=True)
@@ -150,18 +165,20 @@ def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
 
 # ---- relations that are made at once
 
-LISTED: dict[str, Callable[[Query, Scope, Collection[str]], Iterable[Row]]] = {
-    "FAULTS": lambda query, scope, wanted: faults_of(query.looked(scope.lanes()), wanted),
-    "MOVES": lambda query, scope, wanted: moves_of(query.looked(scope.lanes()), wanted),
-    "RECALLS": lambda query, scope, wanted: recalls_of(query.world.log, query.looked(scope.lanes()), wanted),
-    "COMPACTIONS": lambda query, scope, wanted: compactions_of(query.looked(scope.lanes())),
-    "METRICS": lambda query, scope, wanted: (
+LISTED: dict[str, Callable[[Query, Scope, Collection[str], Tail], Iterable[Row]]] = {
+    "FAULTS": lambda query, scope, wanted, tail: faults_of(query.looked(scope.lanes()), wanted),
+    "MOVES": lambda query, scope, wanted, tail: moves_of(
+        query.looked(scope.lanes()), wanted, ways_of(tail.where, query.params)
+    ),
+    "RECALLS": lambda query, scope, wanted, tail: recalls_of(query.world.log, query.looked(scope.lanes()), wanted),
+    "COMPACTIONS": lambda query, scope, wanted, tail: compactions_of(query.looked(scope.lanes())),
+    "METRICS": lambda query, scope, wanted, tail: (
         (own.name, *number)
         for own in scope.lanes()
         for number in query.world.numbers(own.lane, own.until, query.watch.check)
     ),
-    "TAGS": lambda query, scope, wanted: tags_of(query.looked(scope.lanes())),
-    "SEGMENTS": lambda query, scope, wanted: segments_of(query.looked(scope.lanes())),
+    "TAGS": lambda query, scope, wanted, tail: tags_of(query.looked(scope.lanes())),
+    "SEGMENTS": lambda query, scope, wanted, tail: segments_of(query.looked(scope.lanes())),
 }
 """The rows of each by the values that are wanted of them."""
 
@@ -173,7 +190,7 @@ def maker(query: Query, relation: Relation, scope: Scope, tail: Tail) -> Make:
     check_whole(relation.name, tail)
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        listed = list(query.looked(LISTED[relation.name](query, scope, found.wanted)))
+        listed = list(query.looked(LISTED[relation.name](query, scope, found.wanted, tail), LOOKED))
         return lambda: listed
 
     return make

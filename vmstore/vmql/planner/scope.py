@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmstore.core.address import page_position
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
@@ -90,6 +90,16 @@ def query_error(error: Exception, span: SourceSpan, code: str = "no-such-moment"
     return error if isinstance(error, QueryError) else fault(str(error), code, span)
 
 
+class Bounds(NamedTuple):
+    """Positions that rows can have: above `low`, up to `high`."""
+
+    low: int = -1
+    high: int = NEVER
+
+
+EVERYWHERE = Bounds()
+
+
 class Scope(ABC):
     """What a statement sees. `values` are the parameters its SQL takes by name, made when they are needed."""
 
@@ -151,8 +161,11 @@ class Scope(ABC):
         """Each session it sees, by name."""
 
     @abstractmethod
-    def written(self, session: int | None = None) -> list[SessionStream]:
-        """What each session wrote of the rows that are wanted, or one by its key, with the turn and the call before."""
+    def written(self, session: int | None = None, within: Bounds = EVERYWHERE) -> list[SessionStream]:
+        """What each session wrote of the rows that are wanted, or one by its key, with the turn and the call before.
+
+        Where one session alone is seen, `within` bounds its positions further.
+        """
 
     @abstractmethod
     def position_of(self, page: str, span: SourceSpan) -> int:
@@ -218,11 +231,11 @@ class OneSession(Scope):
         """The one it is."""
         return [ScopedSession(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
 
-    def written(self, session: int | None = None) -> list[SessionStream]:
+    def written(self, session: int | None = None, within: Bounds = EVERYWHERE) -> list[SessionStream]:
         """Its stretches, the oldest first."""
         found = []
         for stretch in self.lane.upto(self.at.position)[::-1]:
-            low, high = max(stretch.low, self.since), min(stretch.high, self.until)
+            low, high = max(stretch.low, self.since, within.low), min(stretch.high, self.until, within.high)
             if low < high:
                 name = self.world.views.execute(_NAME, (stretch.session,)).get
                 found.append(SessionStream(stretch.session, name, low, high, *moment_at(self.lane, low)))
@@ -291,7 +304,7 @@ class ManySessions(Scope):
         rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
         return [ScopedSession(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
 
-    def written(self, session: int | None = None) -> list[SessionStream]:
+    def written(self, session: int | None = None, within: Bounds = EVERYWHERE) -> list[SessionStream]:
         """What each wrote, by name."""
         sql = f"""WITH {self.lane_sql if session is None else self._one_sql}
           SELECT lane.session, w.name, lane.low, lane.since, lane.until, w.turn_before, w.call_before

@@ -103,6 +103,8 @@ def _chained(stays: str) -> str:
 _STAYS_BEFORE = """stays_before(session, page, f, left) AS MATERIALIZED (
  SELECT session, page, f, lag(t) OVER (PARTITION BY session, page ORDER BY f) FROM ({stays}))"""
 _CHAINED_BEFORE = f"SELECT 0 AS session, x.page AS page, x.f AS f, max(x.t) AS t FROM ({_STAYS}) x GROUP BY x.page, x.f"
+_ENDS = """ends(session, after, calls, turn) AS MATERIALIZED (SELECT lane.session, 1 + max(c.call), NULL, NULL
+ FROM lane CROSS JOIN calls c ON c.session = lane.session AND c.position <= lane.high GROUP BY 1)"""
 _USES = f"""x.kind = {Cite.NUMBER}
   OR (x.kind = {Reference.NUMBER} AND x.word IN ({", ".join(map(str, sorted(USES)))}))"""
 _USED = f"""used(session, page, uses) AS MATERIALIZED (SELECT session, page, sum(n) FROM (
@@ -144,6 +146,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "others": each(_OTHERS),
     "anchored": each(_ANCHORED),
     "stands_for": _linked("stands_for", LinkKind.REPRESENTS),
+    "ends": by(_ENDS),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
     ),

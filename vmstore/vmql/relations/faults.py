@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from itertools import repeat
 from typing import Any
 
 from vmstore.core.decision import Denial
 from vmstore.core.page import Tier
 from vmstore.views.branch import Branch
-from vmstore.views.reads.context_changes import moves_at
+from vmstore.views.reads.context_changes import EVERY_WAY, Move, MoveWay, moves_at
 from vmstore.views.reads.faults import faults_at
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
@@ -44,21 +45,39 @@ def _calls_since(lane: Branch, since: int | None, position: int) -> int | None:
     return None if since is None else moment_at(lane, position)[1] - moment_at(lane, since)[1]
 
 
-def moves_of(lanes: Iterable[ScopedSession], wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of MOVES: each change of the prompt, by the session whose pack says it."""
+_LOOKED_UP = ("session", "turn", "call", "tool", "away_calls")
+"""What is looked up for each move; most questions want none of it."""
+_IN, _OUT = int(Tier.L0), int(Tier.L2)
+
+
+def moves_of(
+    lanes: Iterable[ScopedSession], wanted: Container[str], ways: Container[MoveWay] = EVERY_WAY
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of MOVES: each change of the prompt that goes one of some ways, by the session whose pack says it."""
+    looked_up = any(name in wanted for name in _LOOKED_UP)
+    ways = EVERY_WAY if "away_calls" in wanted else ways  # it is told by where each page left
     for own in lanes:
-        name, tools = own.writers(), tools_at(own.lane, own.until) if "tool" in wanted else {}
-        moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
-        left: dict[int, int] = {}  # the pack that a page left with last
-        for move in moves_at(own.lane, own.until):
-            since = left.pop(move.page, None) if move.came else None
-            if move.left:
-                left[move.page] = move.position
-            if move.position > max(own.low, own.since):
-                if move.position not in moments:
-                    moments[move.position] = name(move.position), *moment_at(own.lane, move.position)
-                tiers = int(Tier.L2 if move.came else Tier.L0), int(Tier.L2 if move.left else Tier.L0)
-                shown = (move.level_before, move.level_after, move.tokens, move.cause, move.reason)
-                away = _calls_since(own.lane, since, move.position) if "away_calls" in wanted else None
-                of = tools.get(move.page, NO_TOOL).tool
-                yield (move.position, *moments[move.position], move.page, *tiers, *shown, of, away)
+        first, moves = max(own.low, own.since), moves_at(own.lane, own.until, wanted, ways)
+        beside = _beside(own, moves, first, wanted) if looked_up else repeat((None, None, None, None, None))
+        for (position, page, before, after, *shown), (session, turn, call, *tool) in zip(moves, beside, strict=False):
+            if position > first:
+                tiers = _OUT if before is None else _IN, _OUT if after is None else _IN
+                yield (position, session, turn, call, page, *tiers, before, after, *shown, *tool)
+
+
+def _beside(own: ScopedSession, moves: list[Move], first: int, wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
+    """Session, turn and call of each move after a position, the tool of its page, and for how many calls it was out."""
+    name, tools = own.writers(), tools_at(own.lane, own.until) if "tool" in wanted else {}
+    moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
+    left: dict[int, int] = {}  # the pack that a page left with last
+    for move in moves:
+        since = left.pop(move.page, None) if move.level_before is None else None
+        if move.level_after is None:
+            left[move.page] = move.position
+        if move.position <= first:
+            yield (None,) * 5
+            continue
+        if move.position not in moments:
+            moments[move.position] = name(move.position), *moment_at(own.lane, move.position)
+        away = _calls_since(own.lane, since, move.position) if "away_calls" in wanted else None
+        yield (*moments[move.position], tools.get(move.page, NO_TOOL).tool, away)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, get_args
 
@@ -82,10 +84,16 @@ class Stream:
         check: Callable[[], None],
         asked: Callable[[int, int], str | None],
         requested: Callable[[int], str | None],
+        before: Before,
         shown: bool = False,
         actor: Actor | None = None,
+        page: int | None = None,
     ) -> None:
         self.log = log
+        self._before = before
+        self._moments: dict[int, StreamMoment] = {}  # of each session, where nothing was passed over
+        self._page = page  # that all rows must be about
+        self._forms = () if page is None else _forms(page)
         self._actor = actor
         self._requested = requested  # the request id that lies in a cell
         self._asked = asked  # what the reference at a position of a session's lane says it is for
@@ -97,18 +105,16 @@ class Stream:
 
     def of_one(self, written: Iterable[SessionStream], ordinals: Ordinals) -> Iterator[tuple[Any, ...]]:
         """Those of sessions one after the other: the stretches of a lane, the oldest first."""
-        for commit_of in written:
-            after = commit_of.low
-            moment = StreamMoment(commit_of.turn, commit_of.call)
-            while found := ordinals(commit_of, after, BATCH):
+        for stream in written:
+            after = stream.low
+            while found := ordinals(stream, after, BATCH):
                 for commit in read_commits(self.log, found):
-                    yield from self._rows(commit, commit_of, moment)
+                    yield from self._rows(commit, stream)
                     after = commit.last
                 self.check()
 
-    def of_all(self, written: Writer, after: int, end: int, before: Before) -> Iterator[tuple[Any, ...]]:
+    def of_all(self, written: Writer, after: int, end: int) -> Iterator[tuple[Any, ...]]:
         """Those of many sessions in the order of the log, after an ordinal up to another."""
-        moments: dict[int, StreamMoment] = {}
         while after < end:
             commits = self.log.tail(after, BATCH)
             if not commits:
@@ -116,14 +122,22 @@ class Stream:
             for commit in commits:
                 stream = written(commit.session)
                 if stream is not None and commit.ordinal <= end:
-                    if commit.session not in moments:
-                        moments[commit.session] = StreamMoment(*before(stream, commit.first))
-                    yield from self._rows(commit, stream, moments[commit.session])
+                    yield from self._rows(commit, stream)
             after = commits[-1].ordinal
             self.check()
 
-    def _rows(self, commit: Commit, stream: SessionStream, moment: StreamMoment) -> Iterator[tuple[Any, ...]]:
-        request: Any = None
+    def _names(self, commit: Commit) -> bool:
+        """Whether a commit may be about the page that is asked for: it makes it, or its number is written in it."""
+        assert self._page is not None, "a page was asked for"
+        return commit.first <= self._page <= commit.last or any(form in commit.body for form in self._forms)
+
+    def _rows(self, commit: Commit, stream: SessionStream) -> Iterator[tuple[Any, ...]]:
+        if self._page is not None and not self._names(commit):
+            self._moments.pop(commit.session, None)
+            return
+        if commit.session not in self._moments:
+            self._moments[commit.session] = StreamMoment(*self._before(stream, commit.first))
+        moment, request = self._moments[commit.session], None
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             request = self._requested(commit.cell + commit.request)
         detailed, asked = "detail" in self.wanted, "reason" in self.wanted
@@ -179,6 +193,15 @@ class StreamMoment(msgspec.Struct):
 
     turn: int
     call: int
+
+
+def _forms(number: int) -> tuple[bytes, ...]:
+    """A number in each form that MessagePack has for it: a writer may have taken a longer one than it needs."""
+    forms = [bytes([number])] if number < 128 else []
+    for code, letter in enumerate("BHIQbhiq", 0xCC):
+        with contextlib.suppress(struct.error):
+            forms.append(struct.pack(f">B{letter}", code, number))
+    return tuple(forms)
 
 
 Maybe = int | None

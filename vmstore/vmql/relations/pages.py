@@ -27,7 +27,17 @@ _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format
 _SHOWN = "iif(h.content = p.page, p.{0}, coalesce(s.{0}, c.{0}, p.{0}))"
 _LINE = f"vm_line(p.session, p.page, {CONTENT}, p.modality, p.mime)"
 _SNIPPET = f"vm_snippet(p.session, p.page, {CONTENT}, p.modality, p.mime, :words)"
-_BESIDE = ("flushed", "tagged g", "held", "used uses", "derived y", "seen v", "anchored a", "stands_for b")
+# Each stay was seen by the calls from the one it began with to the one before its end, or to the last of the moment.
+# Of one session's own pages that is counted where they stand, of those it inherits by the table `seen`.
+_OF = "WHERE x.session = p.session AND x.page = p.page AND x.f <= lane.high"
+_BEGAN = "CROSS JOIN calls cf ON cf.session = x.session AND cf.position = x.f"
+_PAST = f"""FROM spans x INDEXED BY spans_page {_BEGAN}
+ LEFT JOIN calls ct ON ct.session = x.session AND ct.position = x.t AND x.t <= lane.high {_OF}"""
+_SAW = f"""coalesce((SELECT sum(coalesce(ct.call, v.after) - cf.call) {_PAST}), 0)
+ + coalesce((SELECT v.after - cf.call FROM residents x {_BEGAN} {_OF}), 0)"""
+_LAST = f"""(SELECT c.turn FROM calls c WHERE c.session = p.session AND c.call = coalesce(
+ (SELECT v.after FROM residents x {_OF}), (SELECT max(coalesce(ct.call, v.after)) {_PAST})) - 1)"""
+_BESIDE = ("flushed", "tagged g", "held", "used uses", "derived y", "anchored a", "stands_for b")
 
 PAGES = Relation(
     "PAGES",
@@ -81,8 +91,8 @@ PAGES = Relation(
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
         Field("created_at", TIME, "when it was made", "p.at"),
-        asked("last_access_turn", INTEGER, "the turn of the last call that saw it", "v.turn"),
-        asked("access_count", INTEGER, "how many calls saw it", "coalesce(v.calls, 0)"),
+        asked("last_access_turn", INTEGER, "the turn of the last call that saw it", f"coalesce(v.turn, {_LAST})"),
+        asked("access_count", INTEGER, "how many calls saw it", f"coalesce(v.calls, {_SAW})"),
         asked(
             "uses",
             INTEGER,
@@ -139,6 +149,7 @@ PAGES = Relation(
         at_position("changes s", "p.session", "h.content"),
         *(beside(f"said_{column}", "p", "page") for column in SAID),
         *(beside(table, "p", "page") for table in _BESIDE),
+        by("LEFT JOIN ends v ON v.session = p.session", chain="LEFT JOIN seen v ON v.page = p.page"),
     ),
     ("p.page",),
     moment="p.page",

@@ -101,7 +101,7 @@ def _derived(own: ScopedSession) -> Iterator[Row]:
 
 
 HANDED: dict[str, tuple[str, Callable[[ScopedSession], Iterator[Row]]]] = {
-    "seen": ("session page calls turn", _seen),
+    "seen": ("session page calls turn after", _seen),
     "moved": ("session turn faults evictions searches load", _moved),
     "voided": ("session position tokens", _voided),
     "compacted": ("session position pages", _compacted),
