@@ -243,6 +243,8 @@ class Store(Aliased):
         cost: float | None = None,
         request_id: str | None = None,
         redaction: str | None = None,
+        asked: dict[str, Any] | None = None,
+        beside: dict[str, Any] | None = None,
     ) -> RecordedCall:
         """See `vmstore.Store.record`."""
         options: dict[str, Any] = {
@@ -251,6 +253,8 @@ class Store(Aliased):
             "cost": cost,
             "request_id": request_id,
             "redaction": redaction,
+            "asked": asked,
+            "beside": beside,
         }
         return await self._worker.do(partial(self._store.record, **options), _named(session), request, response)
 

@@ -9,13 +9,16 @@ import msgspec
 
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.message_state import IncomingMessage, MessageState, RecordedRequest, written
+from vmstore.capture.conversation.part_diff import shorter
 from vmstore.capture.conversation.reconcile import Reconciliation
 from vmstore.capture.redaction import reply_of
 from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
 from vmstore.core.mutation import Turn
-from vmstore.core.page import Fidelity, Slot, Status
+from vmstore.core.page import Fidelity, PageType, Slot, Status
+from vmstore.core.text.skeleton import loads
 from vmstore.engine.batch import Batch
-from vmstore.providers import plain, split_request, take_message, take_reply
+from vmstore.providers import Shape, plain, split_request, take_message, take_reply
+from vmstore.providers.message import json_bytes
 
 Value = tuple[Slot, Any]
 
@@ -28,6 +31,15 @@ class RecordedPosition(NamedTuple):
     position: int
 
 
+class SplitRequest(NamedTuple):
+    """A request taken apart: its messages, how one of them is read, the rest, and its shape."""
+
+    values: list[Value]
+    take: Callable[[Value], IncomingMessage]
+    rest: bytes
+    shape: Shape
+
+
 def record(
     conversation: Conversation,
     batch: Batch,
@@ -36,23 +48,117 @@ def record(
     *,
     at: int,
     usage: TokenUsage,
+    asked: Mapping[str, Any] | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> RecordedPosition:
     """Writes one call on a batch; the caller commits it. Raises InputError before anything is written.
 
     What the session is not to hold is masked first, so that the same conversation, sent again, is the same.
+    `asked` is the request that the client made, where another one was sent; `beside` is kept with the answer.
     """
-    door = None if batch.redaction is None else batch.redaction.door
-    split = split_request(request if door is None else door.value(plain(request), "request"))
+    split = _split(batch, request, "request")
     reply = measured(take_reply(split.shape, response), usage)
-    if door is not None:
+    if beside is not None:
+        known = {} if reply.aside is None else loads(reply.aside)
+        reply = msgspec.structs.replace(reply, aside=json_bytes({**known, **plain(beside, "beside")}))
+    if (door := None if batch.redaction is None else batch.redaction.door) is not None:
         reply = reply_of(door, reply, "response")
         door.recognised()
+    if asked is None:
+        conversation.thread = []
+        return write(
+            conversation, batch, split.values, split.take, reply, at=at, rest=split.rest, shape=int(split.shape)
+        )
+    thread = _asked(conversation, batch, asked, at)
+    values = [state.value for state in thread]
+    context = sent_of(conversation, thread, split.values, split.take, at)
+    call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=split.rest, shape=int(split.shape))
+    for state, value in zip(thread, values, strict=True):
+        if state.value is None:  # it was not sent, and is asked again
+            state.take(value)
+    conversation.thread = thread
+    position, turn = batch.head.position, batch.head.turn
+    conversation.reply(reply, call, at=at)
+    return RecordedPosition(call, turn, position)
+
+
+def ask(conversation: Conversation, batch: Batch, request: Mapping[str, Any], *, at: int) -> RecordedPosition:
+    """Writes what is new of the messages that a client asks with, before it is known what is sent of them."""
+    conversation.thread = _asked(conversation, batch, request, at)
+    return RecordedPosition(batch.head.call, batch.head.turn, batch.head.position)
+
+
+def _split(batch: Batch, request: Mapping[str, Any], where: str) -> SplitRequest:
+    door = None if batch.redaction is None else batch.redaction.door
+    split = split_request(request if door is None else door.value(plain(request), where))
 
     def take(value: Value) -> IncomingMessage:
         clean = plain(value[1])
         return IncomingMessage(take_message(split.shape, value[0], clean), _copy(clean))
 
-    return write(conversation, batch, split.messages, take, reply, at=at, rest=split.rest, shape=split.shape)
+    return SplitRequest(split.messages, take, split.rest, split.shape)
+
+
+def _asked(conversation: Conversation, batch: Batch, request: Mapping[str, Any], at: int) -> list[MessageState]:
+    """The messages of a client's request, those written that are new since it asked last."""
+    conversation.batch = batch
+    split = _split(batch, request, "asked")
+    old = conversation.thread or conversation.context
+    same, singles = _unchanged(old, split.values)
+    return settle(conversation, split.values, split.take, at, same, singles, old)
+
+
+def sent_of(
+    conversation: Conversation,
+    thread: Sequence[MessageState],
+    values: Sequence[Value],
+    take: Callable[[Value], IncomingMessage],
+    at: int,
+) -> list[MessageState]:
+    """The messages of a request that was made of what a client asked, in the order they were sent.
+
+    Each is one of the thread's, as it was asked or in a shorter form, or the memory's own: an answer to a call
+    of its tools and what it tells are pages of type `index`, which recall tells nobody again.
+    """
+    context: list[MessageState] = []
+    taken: set[MessageState] = set(thread)
+    place = 0
+    for value in values:
+        following = next((index for index in range(place, len(thread)) if _is(thread[index], value)), None)
+        if following is not None:
+            context.append(thread[following])
+            place = following + 1
+            continue
+        entry = take(value)
+        shown_shorter = next(
+            (index for index in range(place, len(thread)) if _is_shorter(conversation, thread[index], entry)), None
+        )
+        if shown_shorter is not None:
+            settled = Reconciliation(conversation, [thread[shown_shorter]], [entry], at).plan_changed().write()
+            context += settled
+            place = shown_shorter + 1
+            continue
+        state = next((one for one in conversation.alike(entry.key) if one not in taken and one.key == entry.key), None)
+        if state is None:
+            draft = msgspec.structs.replace(entry.draft, human=False)
+            state = conversation.say(draft, at=at, type_=PageType.INDEX)
+        state.take(entry.value)
+        taken.add(state)
+        context.append(state)
+    return context
+
+
+def _is_shorter(conversation: Conversation, state: MessageState, entry: IncomingMessage) -> bool:
+    """Whether a message is another one with its long texts cut."""
+    parts = entry.draft.parts
+    if state.place != entry.place or len(state.pages) != len(parts):
+        return False
+    changed = [
+        (page, part) for page, part, said in zip(state.pages, parts, entry.digests, strict=True) if page.shown != said
+    ]
+    return bool(changed) and all(
+        shorter(conversation.read(page.full), part.content) is not None for page, part in changed
+    )
 
 
 def write(
@@ -70,8 +176,11 @@ def write(
     """Writes a call whose request is known message by message; `take` makes a draft of a new one."""
     conversation.batch = batch
     sent = written(values)
-    same, singles = _unchanged(conversation, values, sent)
-    context = settle(conversation, values, take, at, same, singles)
+    if conversation.sent is not None and sent is not None and conversation.sent.begins(values, sent):
+        same, singles = len(conversation.context), list[int]()
+    else:
+        same, singles = _unchanged(conversation.context, values)
+    context = settle(conversation, values, take, at, same, singles, conversation.context)
     since = 0 if singles else same
     pairs = [] if conversation.sent is None else conversation.sent.pairs[:since]
     call = conversation.pack(context, fidelity=fidelity, at=at, rest=rest, shape=shape, since=since)
@@ -90,12 +199,12 @@ def settle(
     at: int,
     same: int,
     singles: Sequence[int],
+    old: Sequence[MessageState],
 ) -> list[MessageState]:
     """Matches each message of a request to one of the log; writes those that are new or changed.
 
-    The first `same` stand where they stood, but for the `singles` among them.
+    The first `same` stand where they stood in the `old` one, but for the `singles` among them.
     """
-    old = conversation.context
     changed = {index: take(values[index]) for index in singles}
     rest = [take(value) for value in values[same:]]
     keys = {entry.key for entry in rest}
@@ -115,11 +224,9 @@ def settle(
     return context + settling.write()
 
 
-def _unchanged(conversation: Conversation, values: Sequence[Value], sent: bytes | None) -> tuple[int, list[int]]:
+def _unchanged(old: Sequence[MessageState], values: Sequence[Value]) -> tuple[int, list[int]]:
     """How many messages stand where they stood, and which single ones among them changed in place."""
-    old, singles = conversation.context, list[int]()
-    if conversation.sent is not None and sent is not None and conversation.sent.begins(values, sent):
-        return len(old), singles
+    singles = list[int]()
     end = min(len(old), len(values))
     index = 0
     while index < end:

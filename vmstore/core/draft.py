@@ -103,10 +103,15 @@ class ReplyDraft(msgspec.Struct, frozen=True):
 
 
 class EndedCall(NamedTuple):
-    """One call to a model, as `Store.record` takes it: times in microseconds."""
+    """One call to a model, as `Store.record` takes it: times in microseconds.
+
+    `asked` is the request that a client made, where another one was sent; `beside` is kept with the answer.
+    """
 
     session: str
     request: dict[str, Any]
     response: Any
     at: int | None
     latency: int | None
+    asked: dict[str, Any] | None = None
+    beside: dict[str, Any] | None = None

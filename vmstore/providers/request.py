@@ -110,6 +110,8 @@ def _is_anthropic(request: Mapping[str, Any]) -> bool:
 
 def tells_anthropic(message: Any) -> bool | None:
     """Whether a message can only be Anthropic's (True), only chat's (False), or either."""
+    if type(message) is dict and type(message.get("content")) is str and message.get("role") in ("user", "assistant"):
+        return False if message.get("tool_calls") else None  # the rule
     if not isinstance(message, Mapping):
         return None
     if message.get("tool_calls") or message.get("role") in CHAT_ROLES:

@@ -13,6 +13,9 @@ METRICS = {  # by name: whether it only grows, and what it counts
     "forwarded": (True, "requests passed to an upstream"),
     "refused": (True, "requests that the proxy itself refused"),
     "unreachable": (True, "requests whose upstream could not be reached"),
+    "managed": (True, "requests that went on as the memory made them"),
+    "unmanaged": (True, "requests that went on as they came although a window was asked, because the memory failed"),
+    "rounds": (True, "answers of the memory to a model, within one answer to its client"),
     "calls": (True, "calls to a model among the requests"),
     "recorded": (True, "calls that are in the store"),
     "gaps": (True, "calls that could not be recorded"),
@@ -30,6 +33,9 @@ class ProxyFigures:
     forwarded: int = 0
     refused: int = 0
     unreachable: int = 0
+    managed: int = 0
+    unmanaged: int = 0
+    rounds: int = 0
     calls: int = 0
     recorded: int = 0
     gaps: int = 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 from aiohttp import web
@@ -20,10 +20,12 @@ from yarl import URL
 from vmstore.capture.client.body import Endpoint, endpoint
 from vmstore.core.clock import SystemIds
 from vmstore.core.text.prometheus import CONTENT_TYPE
+from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.debug.guard import ServerAddress
 from vmstore.debug.http_errors import HttpError, body
 from vmstore.proxy.bodies import without
 from vmstore.proxy.figures import ProxyFigures
+from vmstore.proxy.frames import Managed, WindowAsk
 from vmstore.proxy.guard import check
 from vmstore.proxy.headers import SESSION, passed_on, secrets_of
 from vmstore.proxy.markers import (
@@ -36,9 +38,13 @@ from vmstore.proxy.markers import (
     without_markers,
 )
 from vmstore.proxy.ports import PortSettings, proxy_before
+from vmstore.proxy.tool_stream import ToolBody, ToolStream
 from vmstore.proxy.writer import CallWriter
 
 AUTOMATIC = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")  # headers that are the client's to send
+UPSTREAM_ERRORS = (aiohttp.ClientError, OSError, ValueError)
+WINDOW_BYTES_MAX = 64 << 20  # of a request that a memory is asked of
+ROUND_ATTEMPTS, ROUND_PAUSE_S = 2, 1.0  # of the memory's rounds, whose client knows nothing of them
 UNRECORDABLE = "calls to {} cannot be recorded; chat completions, responses, messages and generateContent can"
 
 
@@ -47,10 +53,19 @@ class PassingCall:
 
     marker: str | None = None  # that goes into its answer
 
-    def __init__(self, writer: CallWriter, session: str | None, encoding: str, secrets: list[str]) -> None:
+    def __init__(
+        self,
+        writer: CallWriter,
+        session: str | None,
+        encoding: str,
+        secrets: list[str],
+        window: int | None = None,
+        why: str = "",
+    ) -> None:
+        self.window = window  # the managed request that it is made of
         self._writer = writer
         self._started = writer.clock.ticks()
-        self._number = writer.begin(session, encoding, secrets)
+        self._number = writer.begin(session, encoding, secrets, window, why)
         self._ended = False
 
     def ask(self, data: bytes) -> None:
@@ -71,6 +86,22 @@ class PassingCall:
         if not self._ended:
             self._ended = True
             self._writer.end(self._number, self._writer.clock.ticks() - self._started, error, aborted=aborted)
+
+
+class PassingRequest(NamedTuple):
+    """A request on its way: its call, its body where that was read, the number by which its memory knows it."""
+
+    call: PassingCall | None
+    body: bytes | None
+    window: int | None
+    managed: Managed
+
+
+class PassingAnswer(NamedTuple):
+    """An answer on its way, and its call."""
+
+    upstream: aiohttp.ClientResponse
+    call: PassingCall
 
 
 class Forwarder:
@@ -124,60 +155,164 @@ class Forwarder:
     def _session(self, headers: dict[str, str]) -> str | None:
         return headers.get(SESSION) or self._port.session
 
-    def _begun(self, request: web.BaseRequest, headers: dict[str, str]) -> PassingCall | None:
+    def _begun(
+        self, request: web.BaseRequest, headers: dict[str, str], window: int | None = None, why: str = ""
+    ) -> PassingCall | None:
         """The call that a request makes; None where it asks no model for an answer."""
         match endpoint(request.method, request.path):
             case Endpoint.CALL:
                 secrets = secrets_of(headers, request.query_string)
-                return PassingCall(self._writer, self._session(headers), headers.get("content-encoding", ""), secrets)
+                encoding = headers.get("content-encoding", "")
+                return PassingCall(self._writer, self._session(headers), encoding, secrets, window, why)
             case Endpoint.GAP:
                 self._writer.miss(self._session(headers), UNRECORDABLE.format(request.path))
         return None
 
     async def _forwarded(self, request: web.BaseRequest, headers: dict[str, str]) -> web.StreamResponse:
-        body: bytes | None = None
-        form = form_of(request.path) if self._port.markers and request.method == "POST" else None
-        if form is not None and "content-encoding" not in headers:
-            body, headers = await self._unmarked(request, headers)
-        target = request.raw_path if request.raw_path.startswith("/") else f"/{request.raw_path}"
-        base = self._port.upstream_of(request.path, request.query_string, headers)
-        call = self._begun(request, headers)
+        body, window, managed = None, None, Managed(None)
+        form = form_of(request.path) if request.method == "POST" else None
+        is_packed = "content-encoding" in headers
+        wanted = form is not None and self._is_to_be_managed(request)
+        if form is not None and not is_packed and (self._port.markers or wanted):
+            body = await request.content.read()
+        if body is not None and self._port.markers:
+            body, headers = self._unmarked(body, headers)
+        if wanted:
+            window, managed = await self._managed(request, headers, body)
+        call = self._begun(request, headers, window, managed.why if managed.failed else "")
         self._figures.forwarded += 1
-        passed = passed_on(request.raw_headers, to_upstream=True)
-        data: bytes | AsyncIterator[bytes] | None = _copied(request, call) if request.body_exists else None
-        if body is not None:
-            passed.update({"Content-Length": str(len(body)), "Accept-Encoding": "identity"})
-            data = body
-            if call is not None:
-                call.ask(body)
-                call.marker = marker_of(headers[SESSION])
+        if call is not None and body is not None and self._port.markers:
+            call.marker = marker_of(headers[SESSION])
         try:
-            upstream = await self._client.request(
-                request.method,
-                URL(base + target, encoded=True),
-                headers=passed,
-                skip_auto_headers=AUTOMATIC,
-                data=data,
-                allow_redirects=False,
-                proxy=self._proxies[base],
+            return await self._exchanged(
+                request, headers, PassingRequest(call, body if managed.body is None else managed.body, window, managed)
             )
+        finally:
+            if window is not None:
+                self._writer.over(window)
+
+    def _is_to_be_managed(self, request: web.BaseRequest) -> bool:
+        """Whether a call may be larger than the window of its port, as far as its length tells."""
+        if self._port.window is None or endpoint(request.method, request.path) is not Endpoint.CALL:
+            return False
+        size = request.content_length
+        return size is None or size > self._port.window * CHARACTERS_PER_TOKEN
+
+    async def _managed(
+        self, request: web.BaseRequest, headers: dict[str, str], body: bytes | None
+    ) -> tuple[int | None, Managed]:
+        """Asks what is sent for a request, and its number; the body itself where it fits, or its memory cannot say."""
+        assert self._port.window is not None, "asked where there is one"
+        if body is not None and len(body) <= self._port.window * CHARACTERS_PER_TOKEN:
+            return None, Managed(None)
+        number, managed = (
+            None,
+            Managed(None, "its body is packed, or over the size that a memory is asked of", failed=True),
+        )
+        if body is not None and len(body) <= WINDOW_BYTES_MAX:
+            is_list = request.path.endswith(":streamGenerateContent") and request.query.get("alt") != "sse"
+            rounds = 0 if is_list else self._port.rounds  # a list that streams is no events, and is not taken apart
+            secrets = secrets_of(headers, request.query_string)
+            ask = WindowAsk(self._session(headers), self._port.window, rounds, secrets, body)
+            number, managed = await self._writer.managed(ask)
+        self._figures.managed += managed.body is not None
+        if managed.failed:
+            self._figures.unmanaged += 1
+            self._figures.problems.append(f"a request went on as it came: {managed.why}")
+        return number, managed
+
+    async def _exchanged(
+        self, request: web.BaseRequest, headers: dict[str, str], passing: PassingRequest
+    ) -> web.StreamResponse:
+        """Sends a request on and passes its answer back, with those of the rounds of the memory's tools."""
+        call, managed = passing.call, passing.managed
+        try:
+            upstream = await self._asked(request, headers, call, passing.body)
         except asyncio.CancelledError as error:
             _end(call, error, aborted=True)
             raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            await _rest_copied(request, call)
+        except UPSTREAM_ERRORS as error:
+            if passing.body is None:
+                await _rest_copied(request, call)
             _end(call, error)
             return self._unreachable(secrets_of(headers, request.query_string), error)
+        edits: list[AnswerEdit] = []
+        is_stream = upstream.headers.get("content-type", "").startswith("text/event-stream")
+        again = None
+        if (form := form_of(request.path)) is not None and call is not None:
+            if managed.tools and upstream.status == 200:
+                tools = (ToolStream if is_stream else ToolBody)(form, managed.tools)
+                again = Rounds(self, request, headers, passing, tools)
+                edits.append(tools)
+            if call.marker is not None:
+                edits.append(MarkedAnswer(form, call.marker, streamed=is_stream))
         try:
-            if call is not None and call.marker is not None and (form := form_of(request.path)) is not None:
-                return await _passed(request, upstream, call, MarkedAnswer(upstream, form, call.marker))
-            return await _passed(request, upstream, call)
+            return await _passed(request, upstream, call, edits, again)
         finally:
             upstream.close()  # gives the connection back where all of it was read
+            if again is not None:
+                again.close()
 
-    async def _unmarked(self, request: web.BaseRequest, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    async def _asked(
+        self, request: web.BaseRequest, headers: dict[str, str], call: PassingCall | None, body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        """The answer's head to a request, sent with a body of its own where one is given."""
+        target = request.raw_path if request.raw_path.startswith("/") else f"/{request.raw_path}"
+        base = self._port.upstream_of(request.path, request.query_string, headers)
+        passed = passed_on(request.raw_headers, to_upstream=True)
+        data: bytes | AsyncIterator[bytes] | None = _copied(request, call) if request.body_exists else None
+        if body is not None:
+            passed.popall("content-length", None)
+            passed["Content-Length"] = str(len(body))
+            if self._port.markers or (call is not None and call.window is not None):
+                passed.popall("accept-encoding", None)
+                passed["Accept-Encoding"] = "identity"
+            data = body
+            if call is not None:
+                call.ask(body)
+        return await self._client.request(
+            request.method,
+            URL(base + target, encoded=True),
+            headers=passed,
+            skip_auto_headers=AUTOMATIC,
+            data=data,
+            allow_redirects=False,
+            proxy=self._proxies[base],
+        )
+
+    async def next_round(
+        self, request: web.BaseRequest, headers: dict[str, str], window: int, marker: str | None
+    ) -> PassingAnswer | None:
+        """The answer to what the memory was asked and answered; None where the model asked it nothing it answers."""
+        managed = await self._writer.again(window)
+        if managed.body is None:
+            return None
+        for attempt in range(ROUND_ATTEMPTS):
+            call = self._begun(request, headers, window)
+            assert call is not None, "only a call is managed"
+            call.marker = marker
+            try:
+                upstream = await self._asked(request, headers, call, managed.body)
+            except asyncio.CancelledError as error:
+                call.end(error, aborted=True)
+                raise
+            except UPSTREAM_ERRORS as error:
+                call.end(error)
+                continue
+            if upstream.status == 200:
+                self._figures.rounds += 1
+                return PassingAnswer(upstream, call)
+            call.head(upstream)
+            call.answer(await upstream.read())
+            call.end()
+            if upstream.status < 500:
+                break
+            if attempt + 1 < ROUND_ATTEMPTS:
+                await asyncio.sleep(ROUND_PAUSE_S)
+        return None
+
+    def _unmarked(self, body: bytes, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
         """A request's body without markers, and the headers with the session that they name, or a new one."""
-        body = await request.content.read()
         session = self._session(headers) or session_in(body) or self._new_session()
         return without_markers(body), {**headers, SESSION: session}
 
@@ -210,11 +345,22 @@ async def _rest_copied(request: web.BaseRequest, call: PassingCall | None) -> No
             pass
 
 
+class AnswerEdit(Protocol):
+    """A change of an answer on its way to the client."""
+
+    def take(self, data: bytes) -> bytes:
+        """The part of the answer that can go on."""
+        ...
+
+    def rest(self) -> bytes:
+        """The part that is left at its end."""
+        ...
+
+
 class MarkedAnswer:
     """An answer on its way to a client that is to have a marker in it: a stream event by event, another one whole."""
 
-    def __init__(self, upstream: aiohttp.ClientResponse, form: AnswerForm, marker: str) -> None:
-        streamed = upstream.headers.get("content-type", "").startswith("text/event-stream")
+    def __init__(self, form: AnswerForm, marker: str, *, streamed: bool) -> None:
         self._stream = MarkedStream(form, marker) if streamed else None
         self._form, self._marker = form, marker
         self._whole = b""
@@ -231,32 +377,66 @@ class MarkedAnswer:
         return self._stream.rest() if self._stream is not None else marked_body(self._whole, self._form, self._marker)
 
 
+class Rounds:
+    """The further rounds of an answer: each asks the same upstream again, with what the memory answered."""
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        request: web.BaseRequest,
+        headers: dict[str, str],
+        passing: PassingRequest,
+        tools: ToolStream | ToolBody,
+    ) -> None:
+        self._forwarder, self._request, self._headers = forwarder, request, headers
+        self._passing, self._tools = passing, tools
+        self._answers: list[PassingAnswer] = []
+
+    async def following(self) -> PassingAnswer | None:
+        """The answer of the next round, None where this one was the last."""
+        window, call = self._passing.window, self._passing.call
+        if not self._tools.asks or window is None or call is None:
+            return None
+        answer = await self._forwarder.next_round(self._request, self._headers, window, call.marker)
+        if answer is not None:
+            self._tools.follow()
+            self._answers.append(answer)
+        return answer
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        for answer in self._answers:
+            answer.upstream.close()
+
+
 async def _passed(
     request: web.BaseRequest,
     upstream: aiohttp.ClientResponse,
     call: PassingCall | None,
-    marked: MarkedAnswer | None = None,
+    edits: Sequence[AnswerEdit] = (),
+    rounds: Rounds | None = None,
 ) -> web.StreamResponse:
     """Passes an answer on as it comes; one that breaks off breaks off for the client too."""
     headers = passed_on(upstream.raw_headers, to_upstream=False)
-    if marked is not None:
+    if edits:
         headers.popall("content-length", None)
     response = web.StreamResponse(status=upstream.status, reason=upstream.reason, headers=headers)
-    left = upstream.content_length
     try:
         if call is not None:
             call.head(upstream)
         await _prepared(response, request)
-        async for data in upstream.content.iter_any():
-            if call is not None:
-                call.answer(data)
-                left = None if left is None else left - len(data)
-                if left == 0:
-                    call.end()  # before the client has the last byte
-            if piece := data if marked is None else marked.take(data):
-                await _written(response, piece)
-        _end(call)
-        if marked is not None and (rest := marked.rest()):
+        while True:
+            await _pieces_passed(response, upstream, call, edits)
+            _end(call)
+            following = None if rounds is None else await rounds.following()
+            if following is None:
+                break
+            upstream, call = following
+            call.head(upstream)
+        rest = b""
+        for edit in edits:
+            rest = edit.take(rest) + edit.rest()
+        if rest:
             await _written(response, rest)
         await _written(response)
     except (asyncio.CancelledError, ClientGoneError) as error:
@@ -267,6 +447,26 @@ async def _passed(
         if request.transport is not None:
             request.transport.abort()
     return response
+
+
+async def _pieces_passed(
+    response: web.StreamResponse,
+    upstream: aiohttp.ClientResponse,
+    call: PassingCall | None,
+    edits: Sequence[AnswerEdit],
+) -> None:
+    """Passes the pieces of an answer on, each copied as it goes by."""
+    left = upstream.content_length
+    async for data in upstream.content.iter_any():
+        if call is not None:
+            call.answer(data)
+            left = None if left is None else left - len(data)
+            if left == 0:
+                call.end()  # before the client has the last byte
+        for edit in edits:
+            data = edit.take(data)
+        if data:
+            await _written(response, data)
 
 
 async def _prepared(response: web.StreamResponse, request: web.BaseRequest) -> None:

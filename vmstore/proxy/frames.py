@@ -28,11 +28,15 @@ class FrameKind(IntEnum):
     END = 5
     MISS = 6
     CLOSE = 7
+    WINDOW = 12  # a request to be managed
+    ROUND = 13  # the next request of a call whose answer asked the memory
 
     READY = 8
     REFUSED = 9  # the store cannot be opened, and why
     SETTLED = 10
     TROUBLE = 11  # what went wrong, as text
+    MANAGED = 14  # what is sent for a request
+    WINDOW_END = 15  # from the proxy: nothing more is asked of a managed request
 
 
 class OpenStore(msgspec.Struct, frozen=True, array_like=True):
@@ -51,12 +55,18 @@ class OpenStore(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallBegin(msgspec.Struct, frozen=True, array_like=True):
-    """A call begins: its session where that is known, when (µs), how its body is packed, the keys it carries."""
+    """A call begins: its session where that is known, when (µs), how its body is packed, the keys it carries.
+
+    `window` is the number of the request that this call was made of, where the port manages its window; it was
+    sent as it came where `why` says so.
+    """
 
     session: str | None
     at: int
     encoding: str
     secrets: list[str]
+    window: int | None = None
+    why: str = ""
 
 
 class AnswerHead(msgspec.Struct, frozen=True, array_like=True):
@@ -74,6 +84,25 @@ class CallEnd(msgspec.Struct, frozen=True, array_like=True):
     error: str | None = None
     text: str = ""
     aborted: bool = False  # by the client, whose own act it was
+
+
+class WindowAsk(msgspec.Struct, frozen=True, array_like=True):
+    """A request of a port that manages its window: its session where that is known, tokens, rounds, keys it carries."""
+
+    session: str | None
+    tokens: int
+    rounds: int
+    secrets: list[str]
+    body: bytes
+
+
+class Managed(msgspec.Struct, frozen=True, array_like=True):
+    """The body that is sent for a request: None where it goes on as it is, and why; the memory's tools in it."""
+
+    body: bytes | None
+    why: str = ""
+    tools: tuple[str, ...] = ()
+    failed: bool = False
 
 
 class CallMiss(msgspec.Struct, frozen=True, array_like=True):

@@ -156,7 +156,7 @@ class MarkedStream:
         self._done = True
         added = {key: item for key, item in value.items() if key != "usage"}
         added["choices"] = [{"index": 0, "delta": {"content": self._marker}, "finish_reason": None}]
-        return (_event(added) if self._spoke else b"") + event
+        return (event_of(added) if self._spoke else b"") + event
 
     def _anthropic(self, value: Json, event: bytes) -> bytes:
         delta = value.get("delta") or {}
@@ -166,7 +166,7 @@ class MarkedStream:
         self._done = True
         text = {"type": "text_delta", "text": self._marker}
         added = {"type": "content_block_delta", "index": value["index"], "delta": text}
-        return _event(added, "content_block_delta") + event
+        return event_of(added, "content_block_delta") + event
 
     def _gemini(self, value: Json, event: bytes) -> bytes:
         candidate = value["candidates"][0]
@@ -178,7 +178,7 @@ class MarkedStream:
         self._done = True
         added = {key: item for key, item in value.items() if key != "usageMetadata"}
         added["candidates"] = [{"content": {"role": "model", "parts": [{"text": self._marker}]}, "index": 0}]
-        return (_event(added) if self._spoke else b"") + event
+        return (event_of(added) if self._spoke else b"") + event
 
     def _responses(self, value: Json, event: bytes) -> bytes:
         """Adds a delta before a text is done; the events that say the text again say it with the marker."""
@@ -188,7 +188,7 @@ class MarkedStream:
             changed["text"] += self._marker
             kept = {key: item for key, item in value.items() if key not in ("text", "type")}
             added = {"type": "response.output_text.delta", **kept, "delta": self._marker}
-            return _event(added, added["type"]) + _event(changed, kind)
+            return event_of(added, added["type"]) + event_of(changed, kind)
         if kind == "response.content_part.done":
             answer: Json = {"output": [{"content": [changed["part"]]}]}
         elif kind == "response.output_item.done":
@@ -201,9 +201,16 @@ class MarkedStream:
         texts = list(_responses_texts(answer))
         for owner, key in texts:
             owner[key] += self._marker
-        return _event(changed, kind) if texts else event
+        return event_of(changed, kind) if texts else event
 
 
-def _event(value: Json, name: str | None = None) -> bytes:
+def events_in(data: bytes) -> tuple[list[bytes], bytes]:
+    """The events that are whole at the beginning of some bytes, and what follows them."""
+    ends = [found.end() for found in EVENT_ENDS.finditer(data)]
+    return [data[begin:end] for begin, end in zip([0, *ends], ends, strict=False)], data[ends[-1] if ends else 0 :]
+
+
+def event_of(value: Json, name: str | None = None) -> bytes:
+    """An event that says a value."""
     data = b"data: " + json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n\n"
     return data if name is None else b"event: " + name.encode() + b"\n" + data

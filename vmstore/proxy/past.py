@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from vmstore.errors import VmstoreError
+from vmstore.providers import shape_of
+from vmstore.providers.request import MESSAGES
+from vmstore.proxy.window import is_own
 
 SESSIONS_MAX = 64  # the newest; who continues an older one begins a new session, with its history
 
@@ -23,4 +26,13 @@ def past_calls(store: Any, known: frozenset[str]) -> Iterator[tuple[str, dict[st
                 request, response = wire.request(call=info.calls), wire.response(call=info.calls)
             except VmstoreError:
                 continue
-            yield info.session, request, response.body
+            yield info.session, _asked(request), response.body
+
+
+def _asked(request: dict[str, Any]) -> dict[str, Any]:
+    """A request without what the memory put in, as its client goes on with it."""
+    key = MESSAGES[shape_of(request)]
+    listed = request.get(key)
+    if not isinstance(listed, list):
+        return request
+    return {**request, key: [message for message in listed if not is_own(message)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -19,12 +19,18 @@ PROVIDERS = {
     "openai": "https://api.openai.com",
     "gemini": "https://generativelanguage.googleapis.com",
 }
-SETTINGS = ("session", "redact", "namespace")
+SETTINGS = ("session", "redact", "namespace", "markers", "window", "rounds")
+WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX = 1_000, 10_000_000
+ROUNDS_MAX = 10
 GEMINI_PATH = re.compile(r"^/v1(?:alpha|beta)\b|/models/[^/]+:\w+$")
 
 
 class PortSettings(msgspec.Struct, frozen=True):
-    """One port: where each provider's requests go, and a session, redaction and namespace where it has its own."""
+    """One port: where each provider's requests go, and a session, redaction and namespace where it has its own.
+
+    `window` are the tokens that a request may take where the memory is to see to that, `rounds` how often a model
+    may ask the memory within one answer.
+    """
 
     port: int
     upstreams: dict[str, str]  # by provider
@@ -32,6 +38,8 @@ class PortSettings(msgspec.Struct, frozen=True):
     redact: str | None = None
     namespace: str | None = None
     markers: bool = False  # whether answers carry the session of their conversation
+    window: int | None = None
+    rounds: int = ROUNDS_MAX
 
     def upstream_of(self, path: str, query: str, headers: Mapping[str, str]) -> str:
         """The address that a request goes to: scheme, host and the path before its own."""
@@ -99,7 +107,32 @@ def port_settings(text: str, upstreams: Mapping[str, str], *, markers: bool = Fa
         )
     if "redact" in values:
         policy_of(values["redact"])
-    return PortSettings(int(number), addresses, **values, markers=markers)
+    if "window" in values and values.get("redact") not in (None, "off"):
+        raise InputError(
+            f"port {number} masks what it records, so its memory could not send it on; leave redact or window out",
+            code="no-port-setting",
+        )
+    own: Any = {"markers": _flag(number, values.pop("markers", "on" if markers else "off"))}
+    if "window" in values:
+        own["window"] = _number(number, "window", values.pop("window"), WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX)
+    if "rounds" in values:
+        own["rounds"] = _number(number, "rounds", values.pop("rounds"), 0, ROUNDS_MAX)
+    return PortSettings(int(number), addresses, **{**values, **own})
+
+
+def _flag(port: str, text: str) -> bool:
+    if text not in ("on", "off"):
+        raise InputError(f"markers of port {port} are on or off, not {text!r:.40}", code="no-port-setting")
+    return text == "on"
+
+
+def _number(port: str, name: str, text: str, least: int, most: int) -> int:
+    given = int(text) if text.isdecimal() and len(text) < 12 else -1
+    if not least <= given <= most:
+        raise InputError(
+            f"{name} of port {port} is a number from {least:,} to {most:,}, not {text!r:.40}", code="no-port-setting"
+        )
+    return given
 
 
 def _target(text: str) -> UpstreamTarget:

@@ -24,8 +24,10 @@ from vmstore.proxy.frames import (
     CallMiss,
     FrameKind,
     FrameReader,
+    Managed,
     OpenStore,
     Settled,
+    WindowAsk,
     frame,
     packed,
 )
@@ -36,6 +38,7 @@ RETRY_S, RETRY_MAX_S = 0.25, 30.0
 
 BEHIND = f"over {BUFFER_BYTES_MAX >> 20} MiB were on their way to the writer"
 WRITER_ENDED = "the writer of the proxy ended before it said that this call was in the store"
+WINDOW_S = 10.0  # that a request waits for its memory at most; then it goes on as it came
 
 
 class CallWriter(asyncio.Protocol):
@@ -55,6 +58,7 @@ class CallWriter(asyncio.Protocol):
         self._held: list[bytes] = []  # frames that go out together when the loop turns, or a call ends
         self._held_size = 0
         self._ready: asyncio.Future[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Managed]] = {}  # for what is sent of a request
         self._restart: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -99,6 +103,9 @@ class CallWriter(asyncio.Protocol):
         for kind, call, content in self._reader.take(data):
             if kind is FrameKind.SETTLED:
                 self._settle(call, msgspec.msgpack.decode(content, type=Settled).gap)
+            elif kind is FrameKind.MANAGED:
+                if (waiting := self._waiting.get(call)) is not None and not waiting.done():
+                    waiting.set_result(msgspec.msgpack.decode(content, type=Managed))
             elif kind is FrameKind.TROUBLE:
                 self._figures.problems.append(content.decode("utf-8", "replace"))
             elif self._ready is not None and not self._ready.done():
@@ -111,6 +118,9 @@ class CallWriter(asyncio.Protocol):
         """Starts another writer, unless this one was to end."""
         self._transport = None
         self._held.clear()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_result(Managed(None, "the writer of the proxy ended", failed=True))
         if self._ready is None or self._ready.cancelled():
             return
         if not self._ready.done():
@@ -138,7 +148,36 @@ class CallWriter(asyncio.Protocol):
 
     # ---- calls
 
-    def begin(self, session: str | None, encoding: str, secrets: list[str]) -> int:
+    async def managed(self, ask: WindowAsk) -> tuple[int, Managed]:
+        """Asks what is sent for a request: the number to go on with it by, and the answer."""
+        self._count += 1
+        return self._count, await self._asked(packed(FrameKind.WINDOW, self._count, ask), self._count)
+
+    async def again(self, number: int) -> Managed:
+        """The request that follows the last answer, where that asked the memory."""
+        return await self._asked(frame(FrameKind.ROUND, number), number)
+
+    def over(self, number: int) -> None:
+        """Says that nothing more is asked of a managed request."""
+        if self._transport is not None:
+            self._hold(frame(FrameKind.WINDOW_END, number))
+
+    async def _asked(self, data: bytes, number: int) -> Managed:
+        if self._transport is None or self._restart is not None:
+            return Managed(None, "the writer of the proxy is being started", failed=True)
+        self._waiting[number] = waiting = asyncio.get_running_loop().create_future()
+        try:
+            self._hold(data)
+            self._flush()
+            return await asyncio.wait_for(waiting, WINDOW_S)
+        except TimeoutError:
+            return Managed(None, f"the memory took over {WINDOW_S:.0f} s", failed=True)
+        finally:
+            del self._waiting[number]
+
+    def begin(
+        self, session: str | None, encoding: str, secrets: list[str], window: int | None = None, why: str = ""
+    ) -> int:
         """A call begins; its number."""
         self._count += 1
         call = self._count
@@ -147,7 +186,9 @@ class CallWriter(asyncio.Protocol):
         self._figures.open += 1
         if self._transport is None:
             self._missed[call] = WRITER_ENDED
-        self._send(call, packed(FrameKind.BEGIN, call, CallBegin(session, self.clock.now(), encoding, secrets)))
+        self._send(
+            call, packed(FrameKind.BEGIN, call, CallBegin(session, self.clock.now(), encoding, secrets, window, why))
+        )
         return call
 
     def ask(self, call: int, data: bytes) -> None:

@@ -6,6 +6,7 @@ killed takes no call with it: what it had passed on is here, and is written.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -33,10 +34,12 @@ from vmstore.proxy.frames import (
     FrameKind,
     OpenStore,
     Settled,
+    WindowAsk,
     frame,
     packed,
     read_frame,
 )
+from vmstore.proxy.open_request import ManagedRequests
 from vmstore.proxy.past import past_calls
 from vmstore.store.recorder import record_together
 from vmstore.store.store import open_store
@@ -44,6 +47,7 @@ from vmstore.store.store import open_store
 REQUEST_BYTES_MAX = 128 << 20  # of one request; a larger one is a gap
 WAITING_BYTES_MAX = 256 << 20  # of calls that wait for a store that is slow or fails
 NICENESS = 5  # a call that passes goes before one that is written
+COLLECTED_MIN = 20_000  # new objects until the collector comes by: a call makes hundreds, and few of them in cycles
 CLOSE_S = 600.0  # how long the writer stays for a store that takes nothing, once the proxy is gone
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -96,8 +100,8 @@ class CallUnderWay:
         self.answer = PartialBody(ANSWER_BYTES_MAX)
         self.head = AnswerHead(0, "", "")
 
-    def ended(self, call: int, end: CallEnd) -> ProxyExchange | ProxyMiss:
-        """The call as a job for the recorder."""
+    def ended(self, call: int, end: CallEnd, requests: ManagedRequests) -> ProxyExchange | ProxyMiss:
+        """The call as a job for the recorder; `requests` know what it was made of."""
         begin, head = self.begin, self.head
         if self.request.cut:
             reason = f"the request has {self.request.size} bytes, over {REQUEST_BYTES_MAX}"
@@ -112,7 +116,9 @@ class CallUnderWay:
         except VmstoreError as error:
             data, broken = b"", broken or error
         answer = ResponseBody(head.status or None, head.type, "", data, broken, None, self.answer.cut)
-        return ProxyExchange(begin.session, body, answer, begin.at, end.latency, call=call)
+        exchange = ProxyExchange(begin.session, body, answer, begin.at, end.latency, call=call)
+        session, asked, beside = requests.recorded(begin, exchange)
+        return msgspec.structs.replace(exchange, session=session, asked=asked, beside=beside)
 
 
 def _broken(end: CallEnd, secrets: list[str], *, streamed: bool) -> BaseException | None:
@@ -193,30 +199,51 @@ def serve(channel: socket.socket) -> None:
         return
     logging.getLogger("vmstore").addHandler(TroubleHandler(link))
     link.send(frame(FrameKind.READY, 0))
-    under_way: dict[int, CallUnderWay] = {}
+    calls = CallsUnderWay(recorder, ManagedRequests(recorder, link.send, _struct(first[2], OpenStore).redaction))
     while (received := read_frame(stream)) is not None and received[0] is not FrameKind.CLOSE:
-        _take(recorder, under_way, *received)
-    for call, left in under_way.items():  # the proxy ended amid them
-        recorder.submit(left.ended(call, CallEnd(0, "ProxyEnded", "the proxy ended before the answer did", True)))
+        calls.take(*received)
+    calls.end()
     recorder.close(CLOSE_S)
 
 
-def _take(recorder: Recorder, under_way: dict[int, CallUnderWay], kind: FrameKind, call: int, content: bytes) -> None:
-    if kind is FrameKind.BEGIN:
-        under_way[call] = CallUnderWay(_struct(content, CallBegin))
-    elif kind is FrameKind.MISS:
-        under_way.pop(call, None)
-        miss = _struct(content, CallMiss)
-        recorder.submit(ProxyMiss(recorder.trouble(miss.reason), miss.session, call=call))
-    elif (passing := under_way.get(call)) is not None:
-        if kind is FrameKind.REQUEST:
-            passing.request.take(content)
-        elif kind is FrameKind.HEAD:
-            passing.head = _struct(content, AnswerHead)
-        elif kind is FrameKind.ANSWER:
-            passing.answer.take(content)
-        elif kind is FrameKind.END:
-            recorder.submit(under_way.pop(call).ended(call, _struct(content, CallEnd)))
+class CallsUnderWay:
+    """The calls that have not ended, and the requests they were made of."""
+
+    def __init__(self, recorder: Recorder, requests: ManagedRequests) -> None:
+        self._recorder, self._requests = recorder, requests
+        self._calls: dict[int, CallUnderWay] = {}
+
+    def take(self, kind: FrameKind, call: int, content: bytes) -> None:
+        """Takes in what the proxy says of a call, or of a request."""
+        if kind is FrameKind.BEGIN:
+            self._calls[call] = CallUnderWay(_struct(content, CallBegin))
+        elif kind is FrameKind.MISS:
+            self._calls.pop(call, None)
+            miss = _struct(content, CallMiss)
+            self._recorder.submit(ProxyMiss(self._recorder.trouble(miss.reason), miss.session, call=call))
+        elif kind is FrameKind.WINDOW:
+            self._requests.ask(call, _struct(content, WindowAsk))
+        elif kind is FrameKind.ROUND:
+            self._requests.again(call)
+        elif kind is FrameKind.WINDOW_END:
+            self._requests.over(call)
+        elif (passing := self._calls.get(call)) is not None:
+            if kind is FrameKind.REQUEST:
+                passing.request.take(content)
+            elif kind is FrameKind.HEAD:
+                passing.head = _struct(content, AnswerHead)
+            elif kind is FrameKind.ANSWER:
+                passing.answer.take(content)
+            elif kind is FrameKind.END:
+                self._ended(call, _struct(content, CallEnd))
+
+    def end(self) -> None:
+        """Ends the calls that the proxy ended amid."""
+        for call in list(self._calls):
+            self._ended(call, CallEnd(0, "ProxyEnded", "the proxy ended before the answer did", True))
+
+    def _ended(self, call: int, end: CallEnd) -> None:
+        self._recorder.submit(self._calls.pop(call).ended(call, end, self._requests))
 
 
 def _struct(content: bytes, kind: type[S]) -> S:
@@ -229,6 +256,8 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # the proxy says when it is over
     with suppress(OSError):
         os.nice(NICENESS)
+    gc.freeze()
+    gc.set_threshold(COLLECTED_MIN, 20, 50)
     serve(socket.socket(fileno=os.dup(sys.stdin.fileno())))
 
 

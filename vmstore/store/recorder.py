@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, reader
-from vmstore.capture.record import RecordedPosition, gap, record
+from vmstore.capture.record import RecordedPosition, ask, gap, record
 from vmstore.core.clock import within
 from vmstore.core.draft import EndedCall, TokenUsage
 from vmstore.core.redaction import Redaction, policy_of
@@ -53,19 +53,20 @@ class CallRecorder:
         cost: float | None,
         request_id: str | None,
         redaction: Redaction | None = None,
+        asked: dict[str, Any] | None = None,
+        beside: dict[str, Any] | None = None,
     ) -> RecordedCall:
         """Records one call; see `Store.record`."""
-        asked = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
-        return self._write(name, _written(request, response, used(latency, cost)), at, asked, redaction)
+        once = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
+        call = EndedCall(name, request, response, at, latency, asked, beside)
+        return self._write(name, _written(call, used(latency, cost)), at, once, redaction)
 
     def record_all(
         self, calls: Sequence[EndedCall], redaction: Redaction | None = None
     ) -> list[RecordedCall | Exception]:
         """Records calls, one of each session with one flush; what became of each."""
         writes = [
-            self._call(
-                call.session, _written(call.request, call.response, used(call.latency, None)), call.at, None, redaction
-            )
+            self._call(call.session, _written(call, used(call.latency, None)), call.at, None, redaction)
             for call in calls
         ]
         names = [call.session for call in calls]
@@ -76,6 +77,16 @@ class CallRecorder:
 
         def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
             return gap(conversation, batch, reason, at=at)
+
+        return self._write(name, write, at, None, redaction)
+
+    def ask(
+        self, name: str, request: dict[str, Any], *, at: int | None, redaction: Redaction | None = None
+    ) -> RecordedCall:
+        """Takes in what a client asks; see `Admin.record_asked`."""
+
+        def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
+            return ask(conversation, batch, request, at=at)
 
         return self._write(name, write, at, None, redaction)
 
@@ -210,6 +221,10 @@ class _Call:
             batch.request(asked.id, asked.payload(hides=batch.redaction is not None))
         # Where this fails the conversation is half changed, and is not kept.
         self._written = self._write(conversation, batch, at)
+        if batch.empty and key is not None:  # all that was asked is in the log
+            self._recording.keep(key, batch.head.position, conversation)
+            self._first = RecordedCall(self._name, self._written.call, self._written.turn, self._written.position)
+            return None
         batch.close(at)
         self._conversation, self._batch = conversation, batch
         return batch
@@ -226,13 +241,13 @@ class _Call:
         return RecordedCall(self._name, self._written.call, self._written.turn, self._written.position)
 
 
-def _written(
-    request: dict[str, Any], response: Any, usage: TokenUsage
-) -> Callable[[Conversation, Batch, int], RecordedPosition]:
+def _written(call: EndedCall, usage: TokenUsage) -> Callable[[Conversation, Batch, int], RecordedPosition]:
     """The write of one call."""
 
     def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
-        return record(conversation, batch, request, response, at=at, usage=usage)
+        return record(
+            conversation, batch, call.request, call.response, at=at, usage=usage, asked=call.asked, beside=call.beside
+        )
 
     return write
 

@@ -11,7 +11,7 @@ from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Call, Head, Moment, Position, When, one_moment
 from vmstore.core.clock import within
 from vmstore.core.decision import Recaller
-from vmstore.core.page import Origin
+from vmstore.core.page import Origin, PageType
 from vmstore.errors import InputError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.namespace.group_commit import WriteDecision
@@ -153,9 +153,11 @@ class Session(Aliased):
         return "UTC"
 
     def _untold(self, pages: Sequence[int]) -> frozenset[int]:
-        """Those of some pages that recall tells nobody: files that somebody denied."""
+        """Those of some pages that recall tells nobody: files that somebody denied, and what the memory itself said."""
         with self._ns.asking():
-            return barred_files(self._lane(), NEVER, pages)
+            lane = self._lane()
+            own = frozenset(page for (page,) in lane.rows(_OF_MEMORY, pages))
+            return own | barred_files(lane, NEVER, pages)
 
     def _spoken_values(self, spoken: Sequence[SpokenMessage], position: int) -> tuple[str, dict[int, list[Any]]]:
         """The values of some messages in the shape they were sent in, by message."""
@@ -456,3 +458,7 @@ class Session(Aliased):
 
 
 _VERSIONS = "SELECT position, level, cell, commitment FROM versions WHERE session = ? AND page = ? AND position <= ?"
+
+
+_OF_MEMORY = f"""SELECT page FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))
+  AND type = {int(PageType.INDEX)}"""

@@ -313,15 +313,20 @@ class Store(Aliased):
         cost: float | None = None,
         request_id: str | None = None,
         redaction: str | None = None,
+        asked: dict[str, Any] | None = None,
+        beside: dict[str, Any] | None = None,
     ) -> RecordedCall:
         """Records one call: the request as it was sent, the answer as it came.
 
         `session` is a name, opened at first use, or a session. `response` is the provider's, a
         list of its stream's parts, an exception, or None where the call was aborted. `at_us` is in
         microseconds since 1970 (default now), `latency_us` in microseconds, `cost` in dollars. The
-        same `request_id` again returns the first answer; `redaction` is as in `session`.
+        same `request_id` again returns the first answer; `redaction` is as in `session`. `asked` is the request
+        that a client made, where this one was made of it: its messages are the session's, and the call's context
+        is what was sent. `beside` is JSON that is kept with the answer.
         """
         fields: dict[str, Any] = {"at": at_us, "latency": latency_us, "cost": cost, "request_id": request_id}
+        fields |= {"asked": asked, "beside": beside}
         policy = None if redaction is None else policy_of(redaction)
         return self._recording.record(_named(session), request, response, **fields, redaction=policy)
 

@@ -48,14 +48,36 @@ class ConversationKey(NamedTuple):
 class ClientConversation:
     """A conversation as its last request and answer left it."""
 
-    __slots__ = ("answer", "asked", "failed", "ids", "name")
+    __slots__ = ("_contents", "_failed", "_response", "asked", "ids", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.asked: ConversationKey | None = None
-        self.answer: Contents = frozenset()  # of the last answer's parts
-        self.failed = False
+        self._response: Any = None  # the last answer, until it is asked for
+        self._contents: Contents | None = frozenset()
+        self._failed = False
         self.ids: list[str] = []
+
+    def hear(self, response: Any) -> None:
+        """Keeps an answer; it is read where something is asked of it, which mostly nothing is."""
+        self._response, self._contents = response, None
+
+    @property
+    def answer(self) -> Contents:
+        """The digests of the last answer's parts."""
+        return self._read()[1]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last call failed."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[bool, Contents]:
+        if self._contents is None:
+            assert self.asked is not None, "an answer is to what was asked"
+            self._failed, self._contents = _answer(self.asked.shape, self._response)
+            self._response = None
+        return self._failed, self._contents
 
 
 class ClientConversations:
@@ -80,6 +102,10 @@ class ClientConversations:
         asked = asked_of(request)
         return self._known(asked) or self._remembered(asked) or self._begun(), asked
 
+    def named(self, name: str) -> ClientConversation:
+        """The conversation of a session, as it is known."""
+        return self._open.get(name) or ClientConversation(name)
+
     def _known(self, asked: ConversationKey) -> ClientConversation | None:
         known = self._by_id.get(asked.follows) if asked.follows else None
         return known or self._alike(asked)
@@ -97,7 +123,7 @@ class ClientConversations:
         self._forget(conversation)
         # A request that names the answer it follows holds the new messages alone.
         conversation.asked = asked._replace(messages=[])
-        conversation.failed, conversation.answer = _answer(asked.shape, response)
+        conversation.hear(response)
         conversation.ids = list(filter(None, (asked.follows, _id_of(response))))
         self._open[conversation.name] = conversation
         self._by_opener[asked.opener].append(conversation)
@@ -116,7 +142,14 @@ class ClientConversations:
         """The conversation whose last request begins most like this one, or whose end stands in it."""
         best: tuple[Any, ...] = ()
         found = None
-        for age, candidate in enumerate(self._by_opener.get(asked.opener, ())):
+        alike_ones = self._by_opener.get(asked.opener, ())
+        if len(alike_ones) == 1:  # the rule, and nothing is to be weighed then
+            (candidate,) = alike_ones
+            assert candidate.asked is not None, "a conversation is listed once it was asked something"
+            if _goes_on(candidate, asked, _shared(candidate.asked.digests, asked.digests)):
+                return candidate
+            return self._cut(asked)
+        for age, candidate in enumerate(alike_ones):
             assert candidate.asked is not None, "a conversation is listed once it was asked something"
             shared = _shared(candidate.asked.digests, asked.digests)
             if not _goes_on(candidate, asked, shared):
@@ -162,7 +195,9 @@ def asked_of(request: dict[str, Any]) -> ConversationKey:
     messages: list[Any] = []
     person: int | None = None
     for message in listed:
-        role = _role(message)
+        role = message.get("role") if type(message) is dict else None
+        if role is None or type(role) is not str:
+            role = _role(message)
         if role in INSTRUCTING:
             instructions.append(message)
             continue

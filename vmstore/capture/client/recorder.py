@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from vmstore.capture.client.body import ResponseBody, UnreadableAnswerError, answer_of, request_of
-from vmstore.capture.client.conversations import ClientConversations, PastCall
+from vmstore.capture.client.conversations import ClientConversations, PastCall, asked_of
 from vmstore.core.clock import Stopwatch
 from vmstore.core.draft import EndedCall
 from vmstore.core.system import after_fork
@@ -78,18 +78,23 @@ RecordTogether = Callable[[Any, Sequence[EndedCall], str | None], Sequence[objec
 
 
 class ClientExchange(msgspec.Struct, frozen=True):
-    """One call that ended: its body as sent, its answer, when it began, how long it took (µs)."""
+    """One call that ended: its body as sent, its answer, when it began, how long it took (µs).
+
+    `asked` is the client's body where another one was sent; `beside` is kept with the answer.
+    """
 
     session: str | None  # None where its conversation is to be found
     body: bytes
     answer: ResponseBody
     at: int
     latency: int
+    asked: bytes | None = None
+    beside: dict[str, Any] | None = None
 
     @property
     def size(self) -> int:
         """About the bytes it takes while it waits."""
-        return len(self.body) + self.answer.size + CALL_BYTES
+        return len(self.body) + self.answer.size + len(self.asked or b"") + CALL_BYTES
 
 
 class MissedCall(msgspec.Struct, frozen=True):
@@ -108,18 +113,26 @@ class Waiter(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-Job = ClientExchange | MissedCall | Waiter
+class Errand(msgspec.Struct, frozen=True):
+    """Something to do once all calls before it are in the store; what it raises is kept as a problem."""
+
+    run: Callable[[], object]
+    size: int = CALL_BYTES
+
+
+Job = ClientExchange | MissedCall | Errand | Waiter
 
 
 class RecordedAttempt:
     """A call while it is written, maybe at several attempts."""
 
-    __slots__ = ("doubted", "job", "name", "request", "response")
+    __slots__ = ("asked", "doubted", "job", "name", "request", "response")
 
     def __init__(self, job: ClientExchange | MissedCall) -> None:
         self.job = job
         self.name = job.session
         self.request: dict[str, Any] | None = None
+        self.asked: dict[str, Any] | None = None
         self.response: Any = None
         self.doubted = False  # an attempt failed that may have come through
 
@@ -161,6 +174,7 @@ class Recorder:
         look = None if past is None else lambda known: past(self._opened(), known)
         self._conversations = ClientConversations(self._name, look)
         self._passed_over: set[str] = set()
+        self._taken_up: set[str] = set()  # sessions whose conversation an errand found
         self._process = os.getpid()
         self._given = store
         self._open_store = open_store
@@ -200,12 +214,23 @@ class Recorder:
             self.trouble(error)
             return None
 
-    def submit(self, job: ClientExchange | MissedCall) -> None:
+    def submit(self, job: ClientExchange | MissedCall | Errand) -> None:
         """Queues a call to be recorded; never raises, never waits."""
         try:
             self._put(job)
         except Exception as error:  # the call it records must not fail, whatever happens here
             self.trouble(error)
+
+    def opened(self) -> Any:
+        """The store that calls go into, for an errand; StoreError and the like where it cannot be had now."""
+        return self._opened()
+
+    def taken_up(self, request: dict[str, Any]) -> str:
+        """The session of the conversation that a request goes on with, or begins; for an errand."""
+        conversation, asked = self._conversations.of(request)
+        self._conversations.note(conversation, asked, None)
+        self._taken_up.add(conversation.name)
+        return conversation.name
 
     def pass_over(self, method: str, path: str) -> None:
         """Says once of each endpoint that asks no model that its requests are not recorded."""
@@ -253,7 +278,7 @@ class Recorder:
 
     def _put(self, job: Job) -> None:
         with self._lock:
-            if not isinstance(job, Waiter):
+            if not isinstance(job, Waiter | Errand):
                 if self._closed:
                     self.trouble("the recorder is closed; wrap the client again to record")
                     return
@@ -312,6 +337,13 @@ class Recorder:
                 job.done.set()
                 if rested:
                     return
+            elif isinstance(job, Errand):
+                try:
+                    job.run()
+                except BaseException as error:  # whatever it is: this thread must live on
+                    self.trouble(error)
+                with self._lock:
+                    self._waiting -= job.size
             else:
                 group, carried = self._gathered(job)
                 self._take_together(group)
@@ -350,6 +382,10 @@ class Recorder:
             conversation, asked = self._conversations.of(request)
             self._conversations.note(conversation, asked, response)
             attempt.name = conversation.name
+        attempt.asked = None if job.asked is None else request_of(job.asked)
+        if job.session is not None and job.session in self._taken_up:
+            conversation = self._conversations.named(job.session)
+            self._conversations.note(conversation, asked_of(attempt.asked or request), response)
         attempt.request, attempt.response = request, response
 
     def _take_together(self, group: list[RecordedAttempt]) -> None:
@@ -433,7 +469,9 @@ class Recorder:
     def _record(
         self, store: RecordingStore, name: str, job: ClientExchange, request: dict[str, Any], response: Any
     ) -> None:
-        fields = {"at_us": job.at, "latency_us": job.latency, **self.recording_options}
+        fields: dict[str, Any] = {"at_us": job.at, "latency_us": job.latency, **self.recording_options}
+        made = {"asked": None if job.asked is None else request_of(job.asked), "beside": job.beside}
+        fields |= {key: value for key, value in made.items() if value is not None}
         try:
             store.record(name, request, response, **fields)
         except InputError as error:
@@ -509,7 +547,8 @@ def _holds(store: Any, name: str, at: int) -> bool:
 def _call(attempt: RecordedAttempt) -> EndedCall:
     job = attempt.job
     assert isinstance(job, ClientExchange) and attempt.request is not None and attempt.name is not None, "it was read"
-    return EndedCall(attempt.name, attempt.request, attempt.response, job.at, job.latency)
+    fields = attempt.request, attempt.response, job.at, job.latency, attempt.asked, job.beside
+    return EndedCall(attempt.name, *fields)
 
 
 def _said(problem: object) -> str:

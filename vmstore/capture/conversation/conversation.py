@@ -58,6 +58,7 @@ class Conversation:
         self.changed: set[MessageState] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
         self.messages: list[MessageState] = []  # every message, in order
+        self.thread: list[MessageState] = []  # as the client last asked it, where it was sent otherwise
         self.pages = MessagePages()
         self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
         self._known: dict[
@@ -92,6 +93,7 @@ class Conversation:
             {copies[state] for state in self.changed},
         )
         other.answers = [copies[state] for state in self.answers]
+        other.thread = [copies[state] for state in self.thread]
         other._known = {
             key: [copies[state] for state in alike] if isinstance(alike, list) else copies[alike]
             for key, alike in self._known.items()

@@ -79,19 +79,18 @@ class Reconciliation:
     def _recall(self) -> None:
         """Messages said before and not in the last context come back under their identity.
 
-        The last message of a request, where a person wrote it, is new.
+        The last message of a request, where a person wrote it, is new, unless it was asked and never sent.
         """
         used = _Used(self)
         alike: dict[Hashable, Iterator[MessageState]] = {}  # by what they say, those that no message was yet
         for index, entry in enumerate(self.new):
-            if entry.draft.human and index == len(self.new) - 1:
-                continue
+            is_last = entry.draft.human and index == len(self.new) - 1
             if index in self.settled:
                 continue
             if entry.key not in alike:
                 alike[entry.key] = iter(self.conversation.alike(entry.key))
             for state in alike[entry.key]:
-                if state not in used and state.key == entry.key:
+                if state not in used and state.key == entry.key and not (is_last and state.seen):
                     self.settled[index] = state
                     used.add(state)
                     break

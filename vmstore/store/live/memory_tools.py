@@ -17,7 +17,7 @@ from vmstore.namespace.results import Hit as StoreHit
 from vmstore.providers import assembled, plain, shape_of_body
 from vmstore.store.live.driver import FailedCall
 from vmstore.store.live.prompt import Prompt
-from vmstore.store.recall.envelopes import overview_envelope, quotes_envelope, recall_envelope
+from vmstore.store.recall.envelopes import recalled_json
 from vmstore.store.recall.memory import SessionMemory
 from vmstore.store.session import Session
 from vmstore.vm.protocol.dialects.dialect import ToolCall
@@ -195,15 +195,7 @@ class MemoryTools:
     def recall(self, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Answers a reading tool: it leaves the prompt as it is, and is logged as a search."""
         self.settle()
-        memory = self._live.memory
-        if tool == "find_quote":
-            return quotes_envelope(memory.find_quote(given["text"]))
-        if tool == "recall_all":
-            return overview_envelope(memory.recall_all(tokens=given["tokens"]))
-        preset, start, end = (given.get(name) for name in ("preset", "start", "end"))
-        query = given.get("query") or None
-        found = memory.remember_when(query, preset=preset, start=start, end=end, tokens=given["tokens"])
-        return recall_envelope(found)
+        return recalled_json(self._live.memory, tool, given)
 
     def recalls(self) -> bool:
         """Whether the session's settings offer the tools that only read."""

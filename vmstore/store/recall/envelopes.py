@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from vmstore.core.times import iso
 from vmstore.store.recall.results import FoundQuotes, Overview, RecallAnswer
+
+if TYPE_CHECKING:
+    from vmstore.store.recall.memory import SessionMemory
+
+
+def recalled_json(memory: SessionMemory, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a session's memory answers to a tool that only reads, as the model gets it."""
+    if tool == "find_quote":
+        return quotes_envelope(memory.find_quote(given["text"]))
+    if tool == "recall_all":
+        return overview_envelope(memory.recall_all(tokens=given["tokens"]))
+    preset, start, end = (given.get(name) for name in ("preset", "start", "end"))
+    query = given.get("query") or None
+    return recall_envelope(memory.remember_when(query, preset=preset, start=start, end=end, tokens=given["tokens"]))
 
 
 def quotes_envelope(found: FoundQuotes) -> dict[str, Any]:

@@ -278,6 +278,7 @@ def _written(
         left=_left(choice, material.candidates),
         contests=_contests(choice, material.candidates, session.name),
         note=material.recalled.note,
+        conversation=values,
     )
 
 

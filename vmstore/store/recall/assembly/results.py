@@ -52,7 +52,8 @@ class AssembledPrompt(msgspec.Struct, frozen=True):
     `request` has the messages, ready to send beside a model's name; `tokens` is what it takes of `budget`, as it is
     written. `breakdown` has the tokens of each part: core, identity, rules, summaries, hint, conversation, facts,
     recalled, earlier, and `form` for what writing them as messages takes beside. `prepend` is what it adds to the
-    instructions, `beside` what it adds to the message. `turns` are the first and the last of the conversation.
+    instructions, `beside` what it adds to the message, `conversation` the messages between them. `turns` are the
+    first and the last of the conversation.
     """
 
     basis: Basis
@@ -69,6 +70,7 @@ class AssembledPrompt(msgspec.Struct, frozen=True):
     left: list[PromptOmission]
     contests: list[PartChoice] = []
     note: str = ""
+    conversation: list[Any] = []
 
     @property
     def messages(self) -> list[Any]:
