@@ -93,6 +93,12 @@ class TextModelError(VmstoreError):
     code = "text_model"
 
 
+class SpanExportError(VmstoreError):
+    """A collector of spans that cannot be reached, or refused what it was sent."""
+
+    code = "spans"
+
+
 class InternalError(VmstoreError):
     """A fault of vmstore itself; the store is as it was."""
 

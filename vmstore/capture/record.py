@@ -12,11 +12,12 @@ from vmstore.capture.conversation.message_state import IncomingMessage, MessageS
 from vmstore.capture.conversation.part_diff import shorter
 from vmstore.capture.conversation.reconcile import Reconciliation
 from vmstore.capture.redaction import reply_of
-from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
+from vmstore.core.draft import COMPONENT, Draft, ReplyDraft, TokenUsage
 from vmstore.core.mutation import Turn
 from vmstore.core.page import Fidelity, PageType, Slot, Status
 from vmstore.core.text.skeleton import loads
 from vmstore.engine.batch import Batch
+from vmstore.errors import InputError
 from vmstore.providers import Shape, plain, split_request, take_message, take_reply
 from vmstore.providers.message import json_bytes
 
@@ -58,9 +59,7 @@ def record(
     """
     split = _split(batch, request, "request")
     reply = measured(take_reply(split.shape, response), usage)
-    if beside is not None:
-        known = {} if reply.aside is None else loads(reply.aside)
-        reply = msgspec.structs.replace(reply, aside=json_bytes({**known, **plain(beside, "beside")}))
+    reply = _with(reply, beside)
     if (door := None if batch.redaction is None else batch.redaction.door) is not None:
         reply = reply_of(door, reply, "response")
         door.recognised()
@@ -80,6 +79,19 @@ def record(
     position, turn = batch.head.position, batch.head.turn
     conversation.reply(reply, call, at=at)
     return RecordedPosition(call, turn, position)
+
+
+def _with(reply: ReplyDraft, beside: Mapping[str, Any] | None) -> ReplyDraft:
+    """A reply with what its caller knows of it: the component that asked, and other JSON."""
+    if not beside:
+        return reply
+    given = plain(dict(beside), "beside")
+    component = given.pop("component", None)
+    if component is not None and not (isinstance(component, str) and COMPONENT.fullmatch(component)):
+        raise InputError(f"{component!r:.60} is no name of a component; write one like compactor", code="not-a-name")
+    known = {} if reply.aside is None else loads(reply.aside)
+    aside = json_bytes({**known, **given}) if given else reply.aside
+    return msgspec.structs.replace(reply, aside=aside, component=component)
 
 
 def ask(conversation: Conversation, batch: Batch, request: Mapping[str, Any], *, at: int) -> RecordedPosition:

@@ -6,11 +6,14 @@ A message is a JSON value. Taking it apart replaces each content part by a *hole
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Status
+
+COMPONENT = re.compile(r"[a-z][a-z0-9_]{0,39}")  # a part of a memory by its name, which is nothing anybody wrote
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -87,7 +90,7 @@ class ReplyDraft(msgspec.Struct, frozen=True):
     `final` is True where the answer asks for no tool: the next human message opens a turn.
     `body` is JSON of the response with a hole for each of its messages, where the source holds it;
     `assembled` where it was put together from the parts of a stream. `aside` is JSON of what else
-    a source keeps of the answer.
+    a source keeps of the answer. `component` names the part of a memory that made the call.
     """
 
     status: Status
@@ -100,6 +103,7 @@ class ReplyDraft(msgspec.Struct, frozen=True):
     assembled: bool = False
     aside: bytes | None = None
     error: str | None = None
+    component: str | None = None
 
 
 class EndedCall(NamedTuple):

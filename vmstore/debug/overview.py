@@ -34,9 +34,15 @@ def metrics(store: Store) -> str:
     """The figures of a store as Prometheus scrapes them."""
     info = store.info()
     calls, tokens, cost = dict[str, float](), dict[str, float](), 0.0
-    asked = "CALLS status, count(*), sum(tokens_reported), sum(tokens_cached), sum(tokens_out), sum(cost)"
-    for row in store.query(f"{asked} BY status ACROSS SESSIONS").to_dicts() if info.sessions else ():
-        calls[f'status="{row["status"]}"'] = row["count(*)"]
+    parts: dict[str, dict[str, float]] = {name: {} for name, _ in OF_COMPONENTS}
+    asked = "CALLS status, component, count(*), sum(tokens_reported), sum(tokens_cached), sum(tokens_out), sum(cost)"
+    asked += ", sum(cost_estimated)"
+    for row in store.query(f"{asked} BY status, component ACROSS SESSIONS").to_dicts() if info.sessions else ():
+        status = f'status="{row["status"]}"'
+        calls[status] = calls.get(status, 0) + row["count(*)"]
+        component = f'component="{row["component"] or AGENT}"'
+        for name, column in OF_COMPONENTS:
+            parts[name][component] = parts[name].get(component, 0) + (row[column] or 0)
         for word, column in (("in", "tokens_reported"), ("cached", "tokens_cached"), ("out", "tokens_out")):
             label = f'direction="{word}"'
             tokens[label] = tokens.get(label, 0) + (row[f"sum({column})"] or 0)
@@ -52,8 +58,29 @@ def metrics(store: Store) -> str:
             PrometheusFigure("vmstore_calls", True, "calls to a model, by how they ended", calls),
             PrometheusFigure("vmstore_tokens", True, "tokens as providers reported them", tokens),
             PrometheusFigure("vmstore_cost_dollars", True, "what calls cost, as recorded", {"": cost}),
+            *(
+                PrometheusFigure(f"vmstore_component_{name}", True, about, parts[name])
+                for name, about in COMPONENTS.items()
+            ),
         ]
     )
+
+
+AGENT = "agent"  # whose calls no component of a memory made
+OF_COMPONENTS = (
+    ("calls", "count(*)"),
+    ("tokens_in", "sum(tokens_reported)"),
+    ("tokens_out", "sum(tokens_out)"),
+    ("cost_dollars", "sum(cost)"),
+    ("cost_estimated_dollars", "sum(cost_estimated)"),
+)
+COMPONENTS = {
+    "calls": "calls by the part of a memory that made them",
+    "tokens_in": "tokens asked, by the part that asked",
+    "tokens_out": "tokens answered, by the part that asked",
+    "cost_dollars": "what calls cost as recorded, by the part that asked",
+    "cost_estimated_dollars": "what calls cost by the price list where nobody recorded it, by the part that asked",
+}
 
 
 def _session(ns: Namespace, key: int, info: SessionOverview, *, hidden: bool) -> dict[str, Any]:

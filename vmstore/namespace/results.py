@@ -342,6 +342,7 @@ class CallInfo(msgspec.Struct, frozen=True):
     `budget` is what the prompt could hold, in estimated tokens, None where no kernel is at work.
     `invalidated` are the tokens of the request before from the first place on that this one changed:
     a provider's cache serves only what stands before. `compacted` are the pages that a summary replaced with it.
+    `component` names the part of a memory that made it, None for the agent's own.
     `cost` is what the source recorded; where it recorded nothing, `cost_estimated` is by the store's list of prices.
     """
 
@@ -366,6 +367,7 @@ class CallInfo(msgspec.Struct, frozen=True):
     compacted: int = 0
     tokens_written: int | None = None
     cost_estimated: float | None = None
+    component: str | None = None
 
 
 class Compaction(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from vmstore.proxy.window import Window
 
 Json = dict[str, Any]
 REASON_MAX = 300  # characters
+TOOL_LOOP = "tool_loop"  # the component whose calls follow the first of a request
 
 
 class OpenRequest:
@@ -63,8 +64,10 @@ class ManagedRequests:
         request.ended = exchange
         if request.asked is None:
             return request.session or begin.session, None, None
-        about: Json = {"packed": True, "tokens_max": request.ask.tokens, "round": request.rounds}
-        return request.session, without(request.asked, begin.secrets), {"window": about}
+        about: Json = {"window": {"packed": True, "tokens_max": request.ask.tokens, "round": request.rounds}}
+        if request.rounds:
+            about["component"] = TOOL_LOOP
+        return request.session, without(request.asked, begin.secrets), about
 
     def _answer(self, number: int, make: Callable[[], Managed]) -> None:
         if number not in self._open:

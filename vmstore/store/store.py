@@ -400,11 +400,12 @@ class Store(Aliased):
 
         `out` is a path where nothing is yet, which appears when it is whole, or, but for tables, a binary
         stream. `format` is jsonl (a bundle, which `import_file` takes in), parquet or sqlite for tables, markdown
-        for people, or chat, a line of messages a session, for training and evaluation. What is secret
+        for people, chat, a line of messages a session, for training and evaluation, or otlp, spans of
+        OpenTelemetry that `import_file` reads as calls. What is secret
         is masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
 
-        from vmstore.transfer.sessions import export, portions_of
+        from vmstore.transfer.sessions import SPANS, export, portions_of
 
         when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out
@@ -414,6 +415,10 @@ class Store(Aliased):
             portions = portions_of(self._ns, chosen, when)
         if exact and format != "jsonl":
             raise InputError(f"only a bundle can be exact, and {format} is none; leave exact out", code="not-a-bundle")
+        if format == SPANS:
+            from vmstore.store.spans.exporter import export_spans
+
+            return export_spans(self, target, portions, progress, hide=redact)
         return export(self._ns, target, portions, format, progress, hide=redact and not exact)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:

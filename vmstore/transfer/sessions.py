@@ -35,7 +35,8 @@ from vmstore.views.projection import Progress
 from vmstore.views.reads.resolve_asof import basis
 
 WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
-FORMATS = ("jsonl", *WRITERS, *CONVERSATIONS)
+SPANS = "otlp"
+FORMATS = ("jsonl", *WRITERS, *CONVERSATIONS, SPANS)
 BUNDLE = "bundle"
 
 
@@ -105,6 +106,20 @@ def export(
     leaving_rows = made() if hidden is None else masked_rows(made, hidden)
     report = _counted(leaving_rows, _mutations(ns, portions), progress)
     return _exported(ns, portions, format, WRITERS[format](out, report), hidden, words)
+
+
+def export_lines(
+    ns: Namespace,
+    out: Path | BinaryIO,
+    portions: Sequence[Portion],
+    format: str,
+    lines: Iterable[bytes],
+    hidden: MaskedCounts | None,
+    progress: Progress | None,
+) -> ExportReport:
+    """Writes what is made of portions elsewhere, a line each; `hidden` counts what was masked in them."""
+    size = _write_lines(out, lines, sum(portion.asked for portion in portions), progress)
+    return _exported(ns, portions, format, size, hidden, [])
 
 
 def _write_lines(out: Path | BinaryIO, lines: Iterable[bytes], total: int, progress: Progress | None) -> int:

@@ -28,6 +28,7 @@ class ResponseFields:
             "stop": reply.stop,
             "model": reply.model,
             "error": reply.error,
+            "component": reply.component,
             "body": self._named(None if reply.body is None else loads(reply.body), call),
             "assembled": reply.assembled or None,
             "response": None if reply.aside is None else loads(reply.aside),

@@ -100,4 +100,5 @@ def _call(
         compacted=compacted,
         tokens_written=call.tokens_written,
         cost_estimated=estimated,
+        component=as_text(aside.get("component")),
     )

@@ -103,6 +103,12 @@ CALLS = Relation(
         Field("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
         Field("error", TEXT, "what failed", _aside("error")),
         asked(
+            "component",
+            TEXT,
+            "the part of a memory that made it, as tool_loop or compactor; null for the agent's own",
+            _aside("component"),
+        ),
+        asked(
             "metadata",
             JSON,
             "the request's other fields; a path leads in: metadata.temperature",

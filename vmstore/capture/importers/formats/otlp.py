@@ -16,7 +16,7 @@ from typing import Any
 from vmstore.capture.importers.formats.jsonl import JsonLine, SourceFile, unread
 from vmstore.capture.importers.formats.otlp_value import attributes, microseconds_of, spans_of, structured
 from vmstore.capture.steps import CallStep, MetadataStep, ParsedSource, Step, Track
-from vmstore.core.draft import Draft, ReplyDraft, TokenUsage
+from vmstore.core.draft import COMPONENT, Draft, ReplyDraft, TokenUsage
 from vmstore.core.page import Slot, Status
 from vmstore.errors import InputError
 from vmstore.providers import Shape, take_message
@@ -30,6 +30,7 @@ PREFIX = "gen_ai."
 ASKING = ("chat", "text_completion", "generate_content")
 DETAILS = "gen_ai.client.inference.operation.details"  # an event that has what a span may leave to it
 FAILED = (2, "2", "STATUS_CODE_ERROR")
+DOLLARS_MAX = 1e9
 
 
 def recognises(source: SourceFile) -> bool:
@@ -160,11 +161,24 @@ def _reply(span: Json, fields: Json) -> ReplyDraft:
             tokens_out=counted(fields.get("gen_ai.usage.output_tokens")),
             latency=counted(ended - began) if began is not None and ended is not None else None,
             tokens_written=counted(fields.get("gen_ai.usage.cache_creation.input_tokens")),
+            cost=_nano(fields.get("vmstore.cost")),
         ),
+        component=_component(fields.get("vmstore.component")),
         final=not failed and not asks(drafts),
         aside=json_bytes({"otel": {key: item for key, item in fields.items() if not key.endswith(BULKY)}}),
         error=(name_of(status.get("message")) or name_of(fields.get("error.type")) or "error") if failed else None,
     )
+
+
+def _nano(dollars: Any) -> int | None:
+    """A cost of ours in nano-dollars."""
+    is_cost = isinstance(dollars, int | float) and not isinstance(dollars, bool) and 0 <= dollars < DOLLARS_MAX
+    return round(dollars * 1e9) if is_cost else None
+
+
+def _component(given: Any) -> str | None:
+    """The part of a memory that made a call, where our own export says so."""
+    return given if isinstance(given, str) and COMPONENT.fullmatch(given) else None
 
 
 BULKY = (".messages", ".system_instructions", ".definitions")  # attributes that are pages

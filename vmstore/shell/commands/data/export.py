@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from vmstore.core.asof import Head
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
-EXPORTS = ("jsonl", "parquet", "sqlite", "markdown", "chat")
+EXPORTS = ("jsonl", "parquet", "sqlite", "markdown", "chat", "otlp")
+POLL_S = 1.0  # between looks for new calls, while it follows
 TABLES = ("parquet", "sqlite")
 ENDINGS = {
     ".chat.jsonl": "chat",  # before what it ends with
+    ".otlp.jsonl": "otlp",
     ".jsonl": "jsonl",
     ".md": "markdown",
     ".parquet": "parquet",
@@ -33,9 +37,13 @@ ENDINGS = {
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Writes sessions to a file or to stdout."""
+    """Writes sessions to a file or to stdout, or posts their calls to a collector."""
     from vmstore.namespace.results import to_json
 
+    if arguments.spans_to is not None:
+        return _export_spans(arguments, screen)
+    if arguments.follow or arguments.header or arguments.no_content:
+        raise InputError("--follow, --header and --no-content go with --spans-to; name a collector, or leave them out")
     piped = arguments.out == STDOUT
     arguments.export_format = _format_of(arguments)
     if piped and arguments.json:
@@ -63,12 +71,56 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def _export_spans(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Posts calls as spans, until Ctrl-C where it follows."""
+    from vmstore.errors import SpanExportError
+    from vmstore.store.spans.exporter import SpanExporter
+
+    if arguments.exact or arguments.out != STDOUT or arguments.export_format not in (None, "otlp"):
+        raise InputError("--spans-to posts spans and writes no file; leave --out, --format and --exact out")
+    if moment_of(arguments) != Head():
+        raise InputError(
+            "--spans-to posts whatever has ended; leave the moment out, or write a file with --format otlp"
+        )
+    headers = dict(_header(text) for text in arguments.header)
+    posted = 0
+    with open_to_ask(arguments) as store:
+        options: dict[str, Any] = {"content": not arguments.no_content, "redact": not arguments.no_redact}
+        exporter = SpanExporter(store, arguments.spans_to, headers=headers, **options)
+        while True:
+            try:
+                now = exporter.export(arguments.sessions or None)
+            except SpanExportError as error:
+                if not arguments.follow:
+                    raise
+                now = 0
+                screen.warn(f"{error}; tried again")
+            posted += now
+            if now and arguments.follow:
+                screen.note(f"posted {count(posted, 'call')} to {arguments.spans_to}")
+            if not arguments.follow:
+                break
+            threading.Event().wait(POLL_S)
+    if arguments.json:
+        screen.json({"calls": posted, "to": arguments.spans_to})
+    else:
+        screen.show(f"posted {count(posted, 'call')} as spans to {arguments.spans_to}")
+    return 0
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip() or not text.isprintable():
+        raise InputError("a header is NAME=VALUE, as in --header authorization='Bearer …'", code="not-a-header")
+    return name.strip(), value.strip()
+
+
 def _format_of(arguments: argparse.Namespace) -> str:
     """The format that is named, or that the ending of the path says; InputError where they differ or it says none."""
     said: str | None = arguments.export_format
     name = Path(arguments.out).name.lower()
     ending = next((format for suffix, format in ENDINGS.items() if name.endswith(suffix)), None)
-    if said == "chat" and name.endswith(".jsonl"):
+    if said in ("chat", "otlp") and name.endswith(".jsonl") and ending == "jsonl":
         ending = said  # its lines are JSON too
     if said is not None and ending is not None and said != ending:
         raise InputError(
@@ -105,9 +157,16 @@ def _add_export(parser: Parser) -> None:
         dest="export_format",
         choices=EXPORTS,
         metavar="F",
-        help="jsonl, parquet, sqlite, markdown, chat (default: by the ending of the path, else jsonl)",
+        help="jsonl, parquet, sqlite, markdown, chat, otlp (default: by the ending of the path, else jsonl)",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    spans = parser.add_argument_group("calls as spans of OpenTelemetry, to a collector")
+    spans.add_argument("--spans-to", metavar="URL", help="post them to URL/v1/traces, as OTLP in JSON; no file")
+    spans.add_argument("--follow", action="store_true", help="go on with calls as they end, until Ctrl-C")
+    spans.add_argument(
+        "--header", metavar="NAME=VALUE", action="append", default=[], help="a header of each post; may be given again"
+    )
+    spans.add_argument("--no-content", action="store_true", help="leave out what was said, not the counts and times")
     hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
     hidden.add_argument("--exact", action="store_true", help="of jsonl: the very commits and hashes, nothing masked")
     hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
@@ -121,12 +180,13 @@ COMMANDS = (
         "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
         "same commits and hashes with --exact; parquet is a folder of tables, sqlite a database with\n"
         "full text that Datasette opens; markdown is for people, chat a line of messages a session, as programs\n"
-        "that train or test models read them. A fork brings the past it shares. What is written appears when it\n"
-        "is whole.",
+        "that train or test models read them; otlp holds spans of OpenTelemetry, one a call, which `vmstore import`\n"
+        "reads too. A fork brings the past it shares. What is written appears when it is whole.",
         (
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
             "vmstore export agent.vms planning-220 --out planning.md",
             "vmstore export agent.vms --out agent.chat.jsonl",
+            "vmstore export agent.vms --spans-to http://localhost:4318 --follow",
         ),
         export,
         (add_store, _add_export, add_moment),

@@ -1,0 +1,1 @@
+"""Calls as spans of OpenTelemetry, by the GenAI conventions: what the importer of traces reads again."""
