@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         OvertakenError,
         ReadOnlyError,
         RefusedError,
+        SpanExportError,
         StoreError,
         TextModelError,
         UnknownError,
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from vmstore.store.breakpoints import Breakpoint
     from vmstore.store.debug import Debug
     from vmstore.store.encrypt import EncryptionReport, RekeyReport, encrypt, rekey
+    from vmstore.store.ledger_model import LedgerModel
     from vmstore.store.lineage import Lineage
     from vmstore.store.live.checkpoints import Checkpoint
     from vmstore.store.live.copy_page import bring, origin
@@ -164,6 +166,7 @@ if TYPE_CHECKING:
     from vmstore.store.recall.tiers import ColdPage, NearTurn
     from vmstore.store.recall.turns.turn_summary import TurnSummaries
     from vmstore.store.session import Session
+    from vmstore.store.spans.exporter import SpanExporter
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
     from vmstore.store.virtual_context.chat_message import ClientMessage
@@ -257,7 +260,8 @@ __all__ = [
     "ColdPage",
     # memory in two calls
     "VirtualContextEngine", "ClientMessage", "InboundContext", "TurnReport", "TurnSummaries", "OpenAIModel",
-    "AnthropicModel", "TextModelError", "SegmentInfo", "TagInfo", "AliasSuggestion",
+    "AnthropicModel", "TextModelError",
+    "LedgerModel", "SpanExporter", "SpanExportError", "SegmentInfo", "TagInfo", "AliasSuggestion",
     # an agent's work
     "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "HandOff",
     "AgentTask", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
@@ -279,7 +283,8 @@ _HOMES = {
     "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",
     "vmstore.errors": (
         "VmstoreError StoreError LockedError InternalError UnknownError ErasedError InputError "
-        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError EmbedderError TextModelError"
+        "RefusedError ConflictError OvertakenError ReadOnlyError CorruptError EmbedderError TextModelError "
+        "SpanExportError"
     ),
     "vmstore.vmql.syntax.errors": "QueryError",
     "vmstore.namespace.results": (
@@ -379,6 +384,8 @@ _HOMES = {
     "vmstore.store.virtual_context.engine": "VirtualContextEngine InboundContext TurnReport",
     "vmstore.store.virtual_context.chat_message": "ClientMessage",
     "vmstore.providers.text_model": "OpenAIModel AnthropicModel",
+    "vmstore.store.ledger_model": "LedgerModel",
+    "vmstore.store.spans.exporter": "SpanExporter",
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
         " KnownFact FactsFound FactGraph FactEdge FactLink"

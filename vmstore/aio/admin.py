@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from vmstore.aio.docs import described_by
 from vmstore.aio.session import Session
@@ -133,13 +133,6 @@ class Admin(Aliased):
         """See `vmstore.Admin.record_gap`."""
         name = session.name if isinstance(session, Session) else session
         return await self._worker.do(partial(self._sync.record_gap, name, reason, at_us=at_us, redaction=redaction))
-
-    async def record_asked(
-        self, session: str | Session, request: dict[str, Any], *, at_us: int | None = None, redaction: str | None = None
-    ) -> RecordedCall:
-        """See `vmstore.Admin.record_asked`."""
-        name = session.name if isinstance(session, Session) else session
-        return await self._worker.do(partial(self._sync.record_asked, name, request, at_us=at_us, redaction=redaction))
 
     async def interrupt(self, thread: int | None = None) -> None:
         """See `vmstore.Admin.interrupt`; at once, whatever the thread is doing."""

@@ -20,6 +20,7 @@ from vmstore.providers import Shape, shape_of
 from vmstore.providers.request import MESSAGES
 from vmstore.proxy.frames import Managed, WindowAsk
 from vmstore.store.recall.assembly.candidates import ABSTRACT, REDUCED
+from vmstore.store.recorder import record_asked
 from vmstore.store.store import Store
 from vmstore.vm.assembly.history import calls_of, is_whole
 from vmstore.vm.assembly.message_cut import shortened
@@ -69,7 +70,7 @@ class Window:
         key = MESSAGES[shape]
         if not isinstance(asked.get(key), list):
             return Managed(None, f"its {key} is no list of messages")
-        store.admin.record_asked(session, asked, redaction=redaction)
+        record_asked(store, session, asked, redaction)
         offered = _offered(asked, shape, settings)
         sent = self._fitted(store, session, given, asked[key], settings, offered)
         names = tuple(dialect(DIALECTS[shape]).names(offered))

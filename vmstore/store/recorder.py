@@ -58,6 +58,8 @@ class CallRecorder:
     ) -> RecordedCall:
         """Records one call; see `Store.record`."""
         once = None if request_id is None else IdempotentCall(_request_id(request_id), request, response)
+        if asked is not None:  # first, so that what is sent shorter is held against what the log has
+            self.ask(name, asked, at=at, redaction=redaction)
         call = EndedCall(name, request, response, at, latency, asked, beside)
         return self._write(name, _written(call, used(latency, cost)), at, once, redaction)
 
@@ -83,7 +85,7 @@ class CallRecorder:
     def ask(
         self, name: str, request: dict[str, Any], *, at: int | None, redaction: Redaction | None = None
     ) -> RecordedCall:
-        """Takes in what a client asks; see `Admin.record_asked`."""
+        """Takes in what a client asks; see `record_asked`."""
 
         def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
             return ask(conversation, batch, request, at=at)
@@ -298,3 +300,12 @@ def record_together(store: Any, calls: Sequence[EndedCall], redaction: str | Non
     """Records calls of different sessions with one flush; what became of each, errors included."""
     recording: CallRecorder = store._recording
     return recording.record_all(calls, None if redaction is None else policy_of(redaction))
+
+
+def record_asked(store: Any, session: str, request: dict[str, Any], redaction: str | None) -> RecordedCall:
+    """Takes in the messages of a request that a client makes, before it is known what is sent of them.
+
+    Where the session stands then, and its last call; what was taken in before is not again.
+    """
+    recording: CallRecorder = store._recording
+    return recording.ask(session, request, at=None, redaction=None if redaction is None else policy_of(redaction))

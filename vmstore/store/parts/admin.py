@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import apsw
 
@@ -224,19 +224,6 @@ class Admin(Aliased):
         policy = None if redaction is None else policy_of(redaction)
         name = session.name if isinstance(session, Session) else session
         return self._store._recording.gap(name, reason, at=at_us, redaction=policy)
-
-    def record_asked(
-        self, session: str | Session, request: dict[str, Any], *, at_us: int | None = None, redaction: str | None = None
-    ) -> RecordedCall:
-        """Takes in the messages of a request that a client makes, before it is known what is sent of them.
-
-        The position where the session stands then, and its last call; what was taken in before is not again.
-        """
-        from vmstore.store.session import Session
-
-        policy = None if redaction is None else policy_of(redaction)
-        name = session.name if isinstance(session, Session) else session
-        return self._store._recording.ask(name, request, at=at_us, redaction=policy)
 
     def interrupt(self, thread: int | None = None) -> None:
         """Stops every query of this handle, or those that a thread asked: their callers get a QueryError.
