@@ -20,10 +20,24 @@ from typing import Sequence  # noqa: UP035  Python 3.8 has no other
 from bootstrap import ROOT, RefusedError, entry, ready
 
 # Without the configuration of the other tests, which need the developers' packages.
-ROOMS = tuple(f"tests/integrations/{room}" for room in ("langgraph", "agents", "pydantic_ai", "chuk", "test_pages.py"))
+ROOMS = tuple(
+    f"tests/integrations/{room}"
+    for room in ("langgraph", "agents", "pydantic_ai", "chuk", "wheel", "test_doors.py", "test_pages.py")
+)
 PEER = "chuk-ai-session-manager==0.11.2"
 PEER_FLAG, PEER_VARIABLE = "--peer-tests", "VMSTORE_PEER_TESTS"
-PYTEST = ("-q", "-n", "auto", "-p", "no:cacheprovider", "--confcutdir", "tests/integrations", *ROOMS)
+PYTEST = (
+    "-q",
+    "-n",
+    "auto",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:asyncio",
+    "--confcutdir",
+    "tests/integrations",
+    *ROOMS,
+)
 
 
 def main(arguments: Sequence[str]) -> int:
