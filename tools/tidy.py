@@ -28,6 +28,9 @@ FOLDER_FILES_MAX = 20
 # The moment `vmstore.Turn` and what a projector is told; and the mutations, whose names are in every log's answers.
 SHARED_CLASSES = frozenset(["Turn"])
 
+# Names of a package that is replaced: its users write them, so they are not ours to choose.
+THEIR_NAMES = ("vmstore/integrations/chuk/",)
+
 # Words that point to papers which are not in the repository; in halves, as above.
 PAPERS = re.compile(
     r"\b(?:[Ss]ee" r"ds? 0\d\d\b|[Tt]he see" r"ds?'|READIN" r"GS D\d|0\d\d:\d{2,}|DESI" r"GN sections?\b"
@@ -261,14 +264,15 @@ def text_faults(path: str, text: str) -> Iterator[Fault]:
 def house_names(sources: Iterable[Source]) -> Iterator[Fault]:
     """Modules named by participles, folders too full to look through, one class name for several things."""
     names = {s.path.removeprefix("vmstore/"): s.tree for s in sources if s.path.startswith("vmstore/")}
-    for path in inflected(list(names)):
+    ours = {path: tree for path, tree in names.items() if not f"vmstore/{path}".startswith(THEIR_NAMES)}
+    for path in inflected(list(ours)):
         allowed = ", ".join(sorted(INFLECTED_ALLOWED))
         yield Fault(f"vmstore/{path}", 1, f"is named in -ing or -ed; name it by a noun (allowed is {allowed})")
     for folder, count in by_folder(list(names)).items():
         if count > FOLDER_FILES_MAX:
             message = f"holds {count} modules, over {FOLDER_FILES_MAX}; make a room of some, or fold the small ones"
             yield Fault(f"vmstore/{folder}", 1, message)
-    classes = public_classes(names)
+    classes = public_classes(ours)
     for name, places in classes.items():
         if len(places) > 1 and name not in SHARED_CLASSES:
             yield Fault(f"vmstore/{places[1]}", 1, f"has a class {name} as {places[0]} has; name it by what it is")
@@ -298,6 +302,8 @@ def oversized_functions(source: Source) -> Iterator[Fault]:
 
 def vague_names(source: Source) -> Iterator[Fault]:
     """Classes and modules named after their administration."""
+    if source.path.startswith(THEIR_NAMES):
+        return
     stem = source.module.rpartition(".")[2]
     if vague := VAGUE.intersection(stem.lower().split("_")):
         yield Fault(source.path, 1, f'module {stem} says "{min(vague)}"; name it after the noun it serves')

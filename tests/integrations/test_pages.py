@@ -9,7 +9,12 @@ import pytest
 
 from tests.prose import CHECKOUT, run_page
 
-FRAMEWORKS = {"langgraph.md": "langgraph.graph", "agents.md": "agents", "pydantic_ai.md": "pydantic_ai"}
+FRAMEWORKS = {
+    "langgraph.md": "langgraph.graph",
+    "agents.md": "agents",
+    "pydantic_ai.md": "pydantic_ai",
+    "chuk.md": "pydantic",
+}
 
 
 def is_there(module: str) -> bool:

@@ -310,6 +310,9 @@ class Pressure(Mutation, frozen=True, array_like=True, tag=62):
     budget: int
 
 
+HANDED_IN = 0
+"""The number of a policy that a program handed in: its decisions have their scores, and nobody can repeat them."""
+
 POLICY_NAMES: dict[int, str] = {
     1: "lru@1", 2: "importance@1", 3: "modality@1", 4: "recency@1", 5: "lfu@1", 6: "s3fifo@1", 7: "demand@1",
     8: "recency@2", 9: "demand@2",

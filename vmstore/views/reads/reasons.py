@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from vmstore.core.address import page_name
 from vmstore.core.decision import (
+    HANDED_IN,
     POLICY_NAMES,
     Cause,
     Cite,
@@ -42,6 +43,8 @@ def word_of(words: type[WordEnum], number: int | None) -> str | None:
 
 def policy_name(number: int) -> str:
     """The name and version of a policy, or its number where a later version made it."""
+    if number == HANDED_IN:
+        return "a policy of the program's own"
     return POLICY_NAMES.get(number, f"policy {number}")
 
 
