@@ -117,11 +117,12 @@ def test_a_score_is_the_sum_of_what_its_features_add() -> None:
     rows = [("user", "Where did Ann paint the harbour?", 1, "Ben"), ("assistant", "In Nara, last summer.", 1, "Ann")]
     with vmstore.memory_store() as store:
         projector, _ = both(talk(store, [(*line,) for line in rows]), "Where did Ann paint the harbour?")
-    assert projector.version == "score@4" and len(projector.rows) == 2
+    assert projector.version == "score@5" and len(projector.rows) == 2
     for page in projector.rows:
         assert page.score == pytest.approx(sum(by for _, by in page.parts.values()), abs=1e-6)
     some = {*weights.weights(), *weights.weights(work=True), *weights.weights("score@3")}
-    assert some == set(measures.FEATURES)
+    assert some == set(measures.FEATURES) - set(measures.AMONG)
+    assert set(weights.weights(several=True)) == set(measures.FEATURES)
 
 
 def test_the_line_after_a_question_answers_it() -> None:

@@ -188,8 +188,8 @@ def test_fusion_by_name() -> None:
     assert math.isclose(gains["p3"], tagged, abs_tol=1e-6), "a claim bears the tag, and one of five texts is many"
     store.embedder = None
     assert pages(store, "postgres", score="rrf@1") == ["p4"]
-    assert SCORES == ("score@4", "score@3", "score@2", "score@1", "rrf@1")
-    with pytest.raises(InputError, match=r"score@4, score@3, score@2, score@1, rrf@1"):
+    assert SCORES == ("score@5", "score@4", "score@3", "score@2", "score@1", "rrf@1")
+    with pytest.raises(InputError, match=r"score@5, score@4, score@3, score@2, score@1, rrf@1"):
         pages(store, "cat", score="magic@9")
 
 

@@ -141,7 +141,7 @@ def test_vmql_tells_the_same_as_python() -> None:
     assert [row["features"] is None for row in inside] == [row["page"] == "p4" for row in inside]
     for text in ("EXPLAIN SEARCH 'when does the museum close' LIMIT 2", "EXPLAIN ANALYZE SEARCH 'museum'"):
         steps = store.query(text, session="s").to_dicts()
-        assert next(row["detail"] for row in steps if row["step"] == "score").startswith("score@4 over 5 texts of ")
+        assert next(row["detail"] for row in steps if row["step"] == "score").startswith("score@5 over 5 texts of ")
         shown = [row["detail"] for row in steps if row["step"] == "hit"]
         assert shown[0].startswith(f"{hits[0].page}: ") and len(shown) == 2
     share = hits[0].features["near_exact"]

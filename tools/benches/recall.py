@@ -2,7 +2,7 @@
 
 LoCoMo is measured as of each conversation's last line, with weights learned from the other conversations; what is
 named shipped is measured with the weights that ship, which have seen these conversations. A recall is the share of
-the evidence found. Beside it stand plain BM25 over the same terms (`score@1`), SQLite FTS5 with its Porter stemmer
+the evidence found; of what a person looks for in all real sessions at once, whether a page they want is there. Beside it stand plain BM25 over the same terms (`score@1`), SQLite FTS5 with its Porter stemmer
 and, where it is installed, tantivy with its English stemmer.
 """
 
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from benches.parts.coding_file import coding_file
+from benches.parts.everywhere import everywhere, looks
 from benches.parts.rounds import Bench, Goal, MissingError, Row, row
 from benches.parts.yardsticks import DATA, Recall, Yardstick, coding, locomo, with_typo
 
@@ -47,9 +48,20 @@ FILE_BM25 = {most: Goal(f"--coding FILE, BM25 (score@1), among the first {most}"
 FILE_FTS5 = {most: Goal(f"--coding FILE, SQLite FTS5, among the first {most}") for most in PLACES}
 FILE_TANTIVY = {most: Goal(f"--coding FILE, tantivy, among the first {most}") for most in PLACES}
 FILE_AHEAD = Goal("--coding FILE, ahead of BM25, among the first 10", 0.1)
+LOOKED_FOR = "all real sessions in one store, held-out half of the looks"
+WITH = "with LoCoMo's own questions among the texts"
+LOOK_RANKINGS = ("", ", BM25 (score@1)", ", SQLite FTS5")
+LOOK_GOALS = {
+    (ranking, questions, most): Goal(
+        f"{LOOKED_FOR}{f', {WITH}' if questions else ''}: {'first hit' if most == 1 else 'among the first 10'}{ranking}"
+    )
+    for questions in (False, True)
+    for most in (1, 10)
+    for ranking in LOOK_RANKINGS
+}
 GOALS = (
     AT_5, AT_10, AT_20, *KINDS, WITHIN_1000, HOPS_1000, WITHIN_2000, HOPS_2000, TYPO, STATEMENTS, TOGETHER,
-    PLAIN, FTS5, TANTIVY, CODE, CODE_ANY, CODE_AHEAD,
+    PLAIN, FTS5, TANTIVY, CODE, CODE_ANY, CODE_AHEAD, *LOOK_GOALS.values(),
     *FILE.values(), FILE_SAME, *FILE_BM25.values(), *FILE_FTS5.values(), *FILE_TANTIVY.values(), FILE_AHEAD,
 )  # fmt: skip
 
@@ -86,6 +98,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(FTS5, [_mean(_recalls(talks, _fts5, 10))])
     yield from _by_tantivy(talks)
     yield from _coding(shipped)
+    yield from _looks(shipped)
 
 
 def _conversations(talks: Sequence[Yardstick], ours: Ranking) -> Iterator[Row]:
@@ -115,6 +128,18 @@ def _coding(shipped: Ranking) -> Iterator[Row]:
     ]
     yield row(CODE_ANY, [_mean(numbers)])
     yield row(CODE_AHEAD, [ours - _mean(_recalls(replaces, _bm25, 10))])
+
+
+def _looks(shipped: Ranking) -> Iterator[Row]:
+    """What of a person's looks is found in all sessions at once, those that taught no weight."""
+    for questions in (False, True):
+        asked = looks(everywhere(questions=questions), held=True)
+        asked = asked._replace(name=f"{asked.name} {questions}")
+        for name, ranking in zip(LOOK_RANKINGS, (shipped, _bm25, _fts5), strict=True):
+            orders = [(frozenset(recall.rows), ranking(asked, recall.question)) for recall in asked.recalls]
+            for most in (1, 10):
+                found = [float(not wanted.isdisjoint(order[:most])) for wanted, order in orders]
+                yield row(LOOK_GOALS[name, questions, most], [_mean(found)])
 
 
 def _coding_file(bench: Bench) -> Iterator[Row]:
@@ -160,6 +185,7 @@ def _left_out(talks: Sequence[Yardstick]) -> Ranking:
 def _ranked(yardstick: Yardstick, question: str, weights: Any) -> Sequence[int]:
     import numpy as np
 
+    from vmstore.relevance.features import several
     from vmstore.relevance.measures import FEATURES
     from vmstore.relevance.query import parse_query
     from vmstore.relevance.question import question_of
@@ -171,7 +197,7 @@ def _ranked(yardstick: Yardstick, question: str, weights: Any) -> Sequence[int]:
     if not asked.needles:
         return []
     rows, values, work = scored(yardstick.texts, asked, CANDIDATES)
-    known = shipped(work=work)
+    known = shipped(work=work, several=several(yardstick.texts, rows))
     weighed = np.array([known.get(name, 0.0) for name in FEATURES]) if weights is None else weights
     numbers: list[int] = rows[np.argsort(-(values @ weighed), kind="stable")[:DEEP]].tolist()
     return numbers

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vmstore.core.page import Role
 from vmstore.relevance.candidates import Floats, Found, Rows
 from vmstore.relevance.measures import (
+    AMONG,
     DAY_US,
     EARLY,
     FEATURES,
@@ -52,9 +53,16 @@ class Around(NamedTuple):
     same: Floats
 
 
-def lookup(texts: Texts, question: Question, spoken: frozenset[str]) -> list[Found]:
+class Lookup(NamedTuple):
+    """What is looked for among some texts: the needles, and the speakers whom the question names."""
+
+    found: list[Found]
+    spoken: frozenset[str]
+
+
+def lookup(texts: Texts, question: Question, spoken: frozenset[str]) -> Lookup:
     """Looks for the needles of a question, without the names of those who speak."""
-    return [_found(texts, needle) for needle in needles_of(texts, question, spoken)]
+    return Lookup([_found(texts, needle) for needle in needles_of(texts, question, spoken)], spoken)
 
 
 def _found(texts: Texts, needle: Needle) -> Found:
@@ -93,10 +101,11 @@ def at_work(near: Around) -> bool:
     return len(near.rows) > 0 and float((work & (near.same > 0)).any(axis=1).mean()) >= WORK_SHARE
 
 
-def features(texts: Texts, question: Question, found: Sequence[Found], near: Around) -> Floats:
+def features(texts: Texts, question: Question, looked: Lookup, near: Around) -> Floats:
     """The features of some rows, a column each in the order of `FEATURES`."""
     rows = near.rows
-    values = {**_of_words(texts, found, near), **_of_turns(texts, question, near)}
+    values = {**_of_words(texts, looked.found, near), **_of_turns(texts, question, near)}
+    values |= _of_sessions(texts, question, looked, near)
     agent = np.asarray(((near.columns.role == int(Role.TOOL)) & (near.same > 0)).any(axis=1), np.float64)
     values |= {"agent": agent, **{f"{name}_agent": agent * values[name] for name in ("own", "own_best", "near")}}
     return np.stack([values[name] for name in FEATURES], axis=1) if len(rows) else np.zeros((0, len(FEATURES)))
@@ -181,6 +190,42 @@ def _of_turns(texts: Texts, question: Question, near: Around) -> dict[str, Float
         "user_asked": wrote(Role.USER) * float(wants.user),
         "end_asked": np.asarray(texts.places(near.rows), np.float64) * float(wants.end),
     }
+
+
+def several(texts: Texts, rows: Rows) -> bool:
+    """Whether rows are of texts of several sessions, of which one may be asked about."""
+    if not len(rows):
+        return False
+    first, end = texts.lane_rows(texts.lanes(rows[:1]))
+    return bool(end[0] - first[0] < texts.count)
+
+
+def _of_sessions(texts: Texts, question: Question, looked: Lookup, near: Around) -> dict[str, Floats]:
+    """Whether a text is of a session that is asked about, where several are searched."""
+    rows = near.rows
+    nothing = np.zeros(len(rows))
+    if not several(texts, rows):
+        return dict.fromkeys(AMONG, nothing)
+    lanes, whose = np.unique(texts.lanes(rows), return_inverse=True)
+    first, end = texts.lane_rows(lanes)
+    total = sum(one.weight for one in looked.found) or 1.0
+    cover = sum(
+        (one.weight * (np.searchsorted(one.rows, end) > np.searchsorted(one.rows, first)) for one in looked.found),
+        np.zeros(len(lanes)),
+    )
+    speaks = np.isin(near.own.speaker, named(texts.names("speaker"), question))
+    spoken = np.isin(np.arange(len(lanes)), whose[speaks])
+    names = {term for name in looked.spoken for term in texts.analyzer.terms(name)}
+    said = np.array([_has(texts.postings(term)[0], rows) for term in names]).any(axis=0) if names else nothing
+    values = (cover[whose] / total, spoken[whose].astype(np.float64), np.asarray(said, np.float64))
+    return dict(zip(AMONG, values, strict=True))
+
+
+def _has(listed: NDArray[Any], rows: Rows) -> NDArray[np.bool_]:
+    """Whether each row is on an ascending list."""
+    if not len(listed):
+        return np.zeros(len(rows), np.bool_)
+    return np.asarray(listed[np.minimum(np.searchsorted(listed, rows), len(listed) - 1)] == rows)
 
 
 def _asked_before(near: Around) -> NDArray[np.bool_]:

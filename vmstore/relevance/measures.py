@@ -41,11 +41,17 @@ FEATURES: Final = {
     "call": "whether it is a call of a tool",
     "user_asked": "whether the user wrote it, where what they said or wanted is asked for",
     "end_asked": "how far on in its session it stands, where what was last is asked for",
+    "session_cover": "the share of the asked words that its session has, by weight, where several are searched",
+    "session_speaker": "whether one whom the question names speaks in its session, where several are searched",
+    "speaker_said": "whether it says the name of a speaker whom the question names, where several are searched",
 }
 """Every feature by name, and what it says; their order is that of the columns of `features`."""
 
 AGENT: Final = ("agent", "own_agent", "own_best_agent", "near_agent")
 """What differs where an agent works with tools: a text there says less of the ones beside it than in a conversation."""
+
+AMONG: Final = ("session_cover", "session_speaker", "speaker_said")
+"""What tells sessions from each other; in one session alone they are nothing."""
 
 K1: Final = 1.2
 B: Final = 0.75

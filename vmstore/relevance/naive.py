@@ -48,17 +48,20 @@ def score(
     question = question_of(query, texts.columns([texts.count - 1]).at_us[0] if now_us is None else now_us)
     if not question.needles:
         return Ranked([], 0)
-    spoken = spoken_names(texts, question)
+    spoken = named_here = spoken_names(texts, question)
     found = [_found(texts, needle) for needle in needles_of(texts, question, spoken)]
     most = most_candidates(limit)
     rows, total = _candidates(texts.count, found, question.sentence, most)
     if spoken and spoken != (there := spoken & _speakers(texts, rows)):
+        named_here = there
         found = [_found(texts, needle) for needle in needles_of(texts, question, there)]
         rows, total = _candidates(texts.count, found, question.sentence, most)
     if question.spans and most is not None:
         rows = sorted({*rows, *_dated(texts, question, found, rows, most)})
     values, work = _features(texts, question, found, rows)
-    known = weights(version, question.sentence and work)
+    for row, more in _of_sessions(texts, question, found, frozenset(named_here), rows).items():
+        values[row].update(more)
+    known = weights(version, question.sentence and work, len({*texts.lanes(range(texts.count))}) > 1)
     values = {row: {name: one for name, one in value.items() if name in known} for row, value in values.items()}
     sums = {row: round(sum(known[name] * one for name, one in value.items()), DIGITS) for row, value in values.items()}
     order = sorted(rows, key=lambda row: (-sums[row], row))[:limit]
@@ -150,6 +153,29 @@ def _features(
     for value in values.values():
         value.update({f"{name}_agent": value["agent"] * value[name] for name in ("own", "own_best", "near")})
     return values, len(rows) > 0 and work / len(rows) >= m.WORK_SHARE
+
+
+def _of_sessions(
+    texts: Any, question: Question, found: Sequence[FoundNeedle], spoken: frozenset[str], rows: Sequence[int]
+) -> dict[int, dict[str, float]]:
+    """Whether a row is of a session that is asked about, where several are searched."""
+    columns, lanes = texts.columns(rows), texts.lanes(rows)
+    several = len({*texts.lanes(range(texts.count))}) > 1
+    speakers = set(named(texts.names("speaker"), question))
+    spoken_in = {lane for lane, speaker in zip(lanes, columns.speaker, strict=True) if speaker in speakers}
+    names = {term for name in spoken for term in texts.analyzer.terms(name)}
+    saying = {row for term in names for row in texts.postings(term)[0]}
+    total = sum(one.weight for one in found) or 1.0
+    has = [{*texts.lanes(sorted(one.counts))} for one in found]
+    values = {}
+    for row, lane in zip(rows, lanes, strict=True):
+        cover = sum(one.weight for one, there in zip(found, has, strict=True) if lane in there) / total
+        values[row] = {
+            "session_cover": cover * several,
+            "session_speaker": float(several and lane in spoken_in),
+            "speaker_said": float(several and row in saying),
+        }
+    return values
 
 
 def sitting(every: Any, row: int) -> dict[int, int]:

@@ -1,11 +1,11 @@
-"""The score of texts for a question: a weighted sum of their features, `score@4` or an older one, by numpy."""
+"""The score of texts for a question: a weighted sum of their features, `score@5` or an older one, by numpy."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vmstore.relevance.candidates import Floats, Found, Rows, candidates
-from vmstore.relevance.features import around, at_work, features, lookup
+from vmstore.relevance.features import Lookup, around, at_work, features, lookup, several
 from vmstore.relevance.measures import DATED_US, FEATURES
 from vmstore.relevance.query import WordQuery
 from vmstore.relevance.question import Question, question_of, spoken_names, words_of
@@ -30,10 +30,10 @@ def score(
     question = question_of(query, last_us(texts) if now_us is None else now_us)
     if not texts.count or not question.needles:
         return Ranked([], 0)
-    found, rows, total = chosen(texts, question, most_candidates(limit))
+    looked, rows, total = chosen(texts, question, most_candidates(limit))
     near = around(texts, rows)
-    values = features(texts, question, found, near)
-    known = weights(version, question.sentence and at_work(near))
+    values = features(texts, question, looked, near)
+    known = weights(version, question.sentence and at_work(near), several(texts, rows))
     weight = np.array([known.get(name, 0.0) for name in FEATURES])
     sums = np.round(values @ weight, DIGITS)
     order = np.lexsort((rows, -sums))[:limit].tolist()
@@ -42,29 +42,29 @@ def score(
         for value, value_by in zip(values[order].tolist(), (values[order] * weight).tolist(), strict=True)
     )
     scored_rows = zip(rows[order].tolist(), sums[order].tolist(), parts, strict=True)
-    words = tuple(ScoredWord(one.needle, len(one.rows), one.weight) for one in found)
+    words = tuple(ScoredWord(one.needle, len(one.rows), one.weight) for one in looked.found)
     return Ranked([ScoredRow(*one) for one in scored_rows], total, version, words)
 
 
 def scored(texts: Texts, question: Question, most: int | None) -> tuple[Rows, Floats, bool]:
     """The candidates for a question with their features, and whether they are weighed as work with tools or code."""
-    found, rows, _ = chosen(texts, question, most)
+    looked, rows, _ = chosen(texts, question, most)
     near = around(texts, rows)
-    return rows, features(texts, question, found, near), question.sentence and at_work(near)
+    return rows, features(texts, question, looked, near), question.sentence and at_work(near)
 
 
-def chosen(texts: Texts, question: Question, most: int | None) -> tuple[list[Found], Rows, int]:
+def chosen(texts: Texts, question: Question, most: int | None) -> tuple[Lookup, Rows, int]:
     """What is looked for among some texts, the candidates, and how many texts have an asked word."""
     spoken = spoken_names(texts, question)
-    found = lookup(texts, question, spoken)
-    rows, total = candidates(texts.count, found, question.sentence, most)
+    looked = lookup(texts, question, spoken)
+    rows, total = candidates(texts.count, looked.found, question.sentence, most)
     if spoken and spoken != (there := spoken & _speakers(texts, rows)):
         # Some are named who say nothing among the candidates, or speak only later: they are words like others.
-        found = lookup(texts, question, there)
-        rows, total = candidates(texts.count, found, question.sentence, most)
+        looked = lookup(texts, question, there)
+        rows, total = candidates(texts.count, looked.found, question.sentence, most)
     if question.spans and most is not None:
-        rows = np.union1d(rows, _dated(texts, question, found, rows, most))
-    return found, rows, total
+        rows = np.union1d(rows, _dated(texts, question, looked.found, rows, most))
+    return looked, rows, total
 
 
 def _dated(texts: Texts, question: Question, found: list[Found], rows: Rows, most: int) -> Rows:

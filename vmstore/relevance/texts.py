@@ -82,6 +82,14 @@ class Texts(Protocol):
         """How far on each row stands in its lane, from 0 for the first to 1 for the last."""
         ...
 
+    def lanes(self, rows: Numbers | Longs) -> Longs:
+        """Which of the lanes each row stands in, by number."""
+        ...
+
+    def lane_rows(self, lanes: Sequence[int] | Longs) -> tuple[Longs, Longs]:
+        """The first row of each lane, and the one after its last."""
+        ...
+
     def names(self, kind: str) -> list[str]:
         """What the numbers of the columns `speaker` and `tool` stand for."""
         ...

@@ -1,6 +1,6 @@
 """Which pages answer a question by its words and by an embedder's closeness together, under the score that is asked.
 
-`score@4` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's share
+`score@5` is the weighted sum of features, `score@1` BM25 alone. Where closeness is at hand it is added: a page's share
 of the best of them, and its closeness times the weight it has
 (`vmstore.relevance.closeness`); pages that no word finds come in by their closeness alone.
 `rrf@1` fuses the rankings by tags, by BM25 and by closeness. Without an embedder both do with what there is.

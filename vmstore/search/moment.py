@@ -275,13 +275,16 @@ class MomentTexts:
 
     def places(self, rows: Array) -> NDArray[np.float64]:
         """How far on each row stands in its lane, from 0 for the first to 1 for the last."""
-        lanes = self.lanes(rows)
-        first, end = self._lanes[lanes], self._lanes[lanes + 1]
+        first, end = self.lane_rows(self.lanes(rows))
         return np.asarray((rows - first) / np.maximum(end - first - 1, 1), np.float64)
 
     def lanes(self, rows: Array) -> NDArray[np.int64]:
         """Which of the lanes each row stands in, by number."""
         return np.searchsorted(self._lanes, rows, "right") - 1
+
+    def lane_rows(self, lanes: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first row of each lane, and the one after its last."""
+        return self._lanes[lanes], self._lanes[np.asarray(lanes) + 1]
 
 
 _NONE = np.empty(0, np.int32)

@@ -135,6 +135,12 @@ class NaiveTexts:
         first, many = {lane: lanes.index(lane) for lane in set(lanes)}, Counter(lanes)
         return [(row - first[lanes[row]]) / max(many[lanes[row]] - 1, 1) for row in rows]
 
+    def lane_rows(self, lanes: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The first row of each lane, and the one after its last."""
+        every = [row.lane for row in self.rows]
+        first = [every.index(lane) for lane in lanes]
+        return first, [low + every.count(lane) for low, lane in zip(first, lanes, strict=True)]
+
     def lanes(self, rows: Sequence[int]) -> list[int]:
         """Which of the lanes each row stands in, by number."""
         return [self.rows[number].lane for number in rows]

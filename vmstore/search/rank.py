@@ -1,6 +1,6 @@
 """How well pages answer a question, with the counts and lengths of the texts in force at the moment.
 
-`score@4`, and those before it down to `score@2`, is a weighted sum of the features of `vmstore.relevance`. `score@1`
+`score@5`, and those before it down to `score@2`, is a weighted sum of the features of `vmstore.relevance`. `score@1`
 is BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) with k1 = 1.2 and b = 0.75; the weight of
 a word is Lucene's, which is never negative.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vmstore.search.moment import MomentTexts
     from vmstore.search.naive import NaiveTexts
 
-SCORES = ("score@4", "score@3", "score@2", "score@1")
+SCORES = ("score@5", "score@4", "score@3", "score@2", "score@1")
 SCORE, BM25 = SCORES[0], SCORES[-1]
 OF_FEATURES = SCORES[:-1]
 NO_WORDS = "no-words"  # the code of the refusal of a query that asks for nothing

@@ -281,7 +281,7 @@ class Session(Aliased):
     ) -> Hits:  # fmt: skip
         """The pages that answer a query at a moment, best first, in context or not.
 
-        By `score@4`, and where the store has an embedder by closeness too; by another `score` where one is named. If
+        By `score@5`, and where the store has an embedder by closeness too; by another `score` where one is named. If
         `explain`, each hit says what its score is made of, and the answer what was looked for among how many texts.
         """
         from vmstore.store.reads.search import question_of, search

@@ -91,7 +91,7 @@ def test_a_hit_tells_why_it_was_found(reader: Reader, demo: vmstore.Session) -> 
     reader.until(lambda: reader.page.locator(".hit").count() == len(hits))
     shown = reader.page.locator(".hit").evaluate_all("rows => rows.map(row => row.dataset.page)")
     assert shown == [hit.page for hit in hits]
-    assert reader.text(".hit-text mark") == "Decision" and "score@4 of 1,295 texts" in reader.text(".looked-for")
+    assert reader.text(".hit-text mark") == "Decision" and "score@5 of 1,295 texts" in reader.text(".looked-for")
     reader.press("ArrowDown", "ArrowDown")
     reader.until(lambda: reader.page.locator(".hit.chosen .shares tr").count() == len(hits[1].features))
     assert reader.page.locator(".hit.chosen").get_attribute("data-page") == hits[1].page

@@ -176,7 +176,7 @@ def contenders(haystack: Haystack) -> Iterator[tuple[str, FoundTurns]]:
         def fitted(order: Sequence[int], skips: bool) -> Callable[[int], tuple[list[int], str]]:
             return lambda tokens: _fitting(haystack, order, tokens, skips)
 
-        yield "vmstore", FoundTurns(ranked("score@4"), recalled)
+        yield "vmstore", FoundTurns(ranked("score@5"), recalled)
         plain = ranked("score@1")
         yield "bm25", FoundTurns(plain, fitted(plain, True))
     row = [n for n, turn in enumerate(haystack.turns) if _is_told(haystack, turn)]
