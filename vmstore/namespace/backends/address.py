@@ -26,7 +26,17 @@ def backend_of(address: Address | Backend) -> Backend:
     scheme = _SCHEME.match(address) if isinstance(address, str) else None
     if scheme is None:
         return FolderBackend(Path(address))
+    if scheme[1] in ("postgresql", "postgres"):
+        try:
+            from vmstore.namespace.backends.postgres import PostgresBackend
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "psycopg":
+                raise
+            raise InputError(
+                "a store in PostgreSQL needs psycopg: pip install 'vmstore[postgres]'", code="not-installed"
+            ) from None
+        return PostgresBackend(str(address))
     raise InputError(
-        f"no store is kept at {scheme[0]}…; name a folder",
+        f"no store is kept at {scheme[0]}…; name a folder, or a database as postgresql://user@host/database",
         code="no-backend",
     )
