@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Ask": ("commands", "vmql", "questions", "sql", "shell", "moments", "search", "debug", "page", "testing"),
     "Run memory": ("kernel", "assembly", "protocol", "policies", "compression", "residency", "replay", "retraction"),
     "Know": ("facts", "tags", "embeddings", "work", "plans", "tasks", "observations"),
-    "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "exports"),
+    "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "chuk", "exports"),
     "Keep": ("care", "sharing", "retention", "erasure", "encryption", "seals", "columns"),
     "Inside": ("log", "mutations", "views", "performance", "reliability"),
 }

@@ -87,6 +87,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/reads/context.py", "vmstore"),
         ("vmstore/core/times.py", "zoneinfo"),
         ("vmstore/namespace/open.py", "vmstore"),
+        ("vmstore/namespace/backends/folder.py", "vmstore"),
+        ("vmstore/namespace/backends/address.py", "vmstore"),
         ("vmstore/views/reads/system_entries.py", "vmstore"),
         ("vmstore/vmql/execution/explain.py", "vmstore"),
         ("vmstore/vmql/execution/query.py", "vmstore"),

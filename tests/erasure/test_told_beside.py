@@ -83,7 +83,7 @@ def handed_on(store: Store, session: Session) -> Iterator[bytes]:
     """What leaves the store, in every form."""
     yield exported(store, session, redact=False).content
     for form, other_form in FORMS.items():
-        folder = Path(store._ns.folder or "").parent.parent / f"{form}-{session.name}"
+        folder = Path(store.folder or "").parent.parent / f"{form}-{session.name}"
         store.export(folder, session.name, **other_form)
         files = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
         yield from (file.read_bytes() for file in files)

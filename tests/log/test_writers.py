@@ -159,7 +159,7 @@ def test_opening_reads_no_past(path: Path) -> None:
 
 def test_heads_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handle that sees more sessions than it keeps forgets them, and finds them again when asked."""
-    monkeypatch.setattr("vmstore.log.sqlite.SESSIONS_MAX", 5)
+    monkeypatch.setattr("vmstore.log.heads.SESSIONS_MAX", 5)
     log = SqliteLog(path)
     keys = [log.append(chain([CommitSpec(2)], genesis(bytes([n]))), 0, 0)[0] for n in range(20)]
     assert len(log._heads._seen) <= 5

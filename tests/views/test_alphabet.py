@@ -76,7 +76,7 @@ STORY = [*FORKS, Deed("hand", 1, 0, 1)]
 
 def store_over(engine: Engine) -> Store:
     """A store that asks the views of an engine."""
-    fields: dict[str, Any] = {"folder": None, "readonly": False, "clock": ManualClock(), "ids": SeededIds()}
+    fields: dict[str, Any] = {"place": None, "readonly": False, "clock": ManualClock(), "ids": SeededIds()}
     return Store(Namespace(engine.log, engine.projection, **fields))
 
 

@@ -58,7 +58,7 @@ def written(story: list[Deed]) -> Store:
     log = author.engine.log
     projection = Projection(log, apsw.Connection(":memory:"))
     clock, ids = ManualClock(1_000, 7), SeededIds(1)
-    return Store(Namespace(log, projection, folder=None, readonly=False, clock=clock, ids=ids))
+    return Store(Namespace(log, projection, place=None, readonly=False, clock=clock, ids=ids))
 
 
 def scoped(

@@ -28,7 +28,7 @@ def store_of(author: Author) -> Store:
     """A store over the log of an author, with views of its own."""
     log = author.engine.log
     projection, clock = Projection(log, apsw.Connection(":memory:")), ManualClock(1_000, 7)
-    return Store(Namespace(log, projection, folder=None, readonly=False, clock=clock, ids=SeededIds(1)))
+    return Store(Namespace(log, projection, place=None, readonly=False, clock=clock, ids=SeededIds(1)))
 
 
 def moved(story: list[Deed], cut: int) -> list[str]:

@@ -248,7 +248,7 @@ class Engine:
         inherited = any(batch.inherited for batch in batches)
         if self.warden is None and not inherited:
             return self._append(batches, dense)
-        with self.log.alone():  # so that nothing is taken back or erased between the look and the write
+        with self.log.deciding():  # so that nothing is taken back or erased between the look and the write
             if self.warden is not None:
                 let(self.warden, [batch.head for batch in batches])
             if inherited:

@@ -6,8 +6,7 @@ a kill interrupts is finished when the store is next opened for writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +15,7 @@ import msgspec
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
-from vmstore.core.system.atomic_file import destroy_scratches, flush
+from vmstore.core.system.atomic_file import destroy_scratches
 from vmstore.erasure.certificates import (
     KIND,
     Certificate,
@@ -31,9 +30,8 @@ from vmstore.erasure.certificates import (
 from vmstore.erasure.plan import ErasureRequest, Planner
 from vmstore.erasure.relations import Owned
 from vmstore.erasure.scrub import scrub_kept, scrub_snapshots, scrub_text, scrub_views
-from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
+from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live.runtime import Runtime
-from vmstore.namespace.folder import ERASING
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ErasurePlan, ErasureReport
 from vmstore.namespace.resolve import page_named
@@ -253,7 +251,7 @@ def _record(
     ns: Namespace, erasures: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
 ) -> list[int]:
     """Appends to each session what it loses and what leaves its prompt, all with one flush; the ordinals."""
-    mark(ns.folder)
+    mark(ns)
     at = ns.clock.now()
     batches = []
     for session in sorted({*erasures, *leaving}):
@@ -267,8 +265,7 @@ def _record(
     try:
         outcomes = ns.engine.append(batches)
     except RefusedError:  # nothing was written, so there is nothing to finish
-        if ns.folder is not None:
-            unmark(ns.folder)
+        unmark(ns)
         raise
     ordinals = []
     for found in outcomes:
@@ -287,27 +284,27 @@ def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept:
     named = _certified(ns, after)
     ns.log.destroy(erasures.recorded)
     forget_erased(ns)
-    if ns.folder is None:
+    if ns.cache is None:
         return None
     path = None
     if named:
         made = Certificate(
             KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
         )
-        path = keep(kept or folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
-    unmark(ns.folder)
+        path = keep(kept or folder_of(ns.cache), ns.name, made if key is None else signed(made, key))
+    unmark(ns)
     return path
 
 
 def forget_erased(ns: Namespace) -> None:
     """Has everything that follows the log forget what was erased from it."""
-    scrub_views(ns.folder, ns.projection)
-    scrub_text(ns.folder, ns.text_index_made)
-    scrub_snapshots(ns.folder)
+    scrub_views(ns.cache, ns.projection)
+    scrub_text(ns.cache, ns.text_index_made)
+    scrub_snapshots(ns.cache)
     ns.known.renew()
     ns.forget_erased()
-    if ns.folder is not None:
-        scrub_kept(ns.folder)
+    if ns.cache is not None:
+        scrub_kept(ns.cache)
         ns.log.sweep(ANY_AGE)
 
 
@@ -350,54 +347,40 @@ def finish_erasing(store: Erasable) -> int:
     return finish(store._ns, look=True)
 
 
-def mark(folder: Path | None) -> None:
+def mark(ns: Namespace) -> None:
     """Says that an erasure is under way, durable; for a caller within `destroying`."""
-    if folder is not None:
-        with _marking(folder / ERASING):
-            (folder / ERASING).touch()
-            flush(folder)
+    if ns.place is not None:
+        ns.place.mark()
 
 
-def unmark(folder: Path) -> None:
+def unmark(ns: Namespace) -> None:
     """Says that it is done; for a caller within `destroying` that saw that it is."""
-    with _marking(folder / ERASING):
-        (folder / ERASING).unlink(missing_ok=True)
-        flush(folder)
+    if ns.place is not None:
+        ns.place.unmark()
 
 
-@contextmanager
-def _marking(mark: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"{mark}, which says that an erasure is under way, could not be changed ({error.strerror}); mend the "
-            "disk, then run `vmstore erase --finish`"
-        ) from error
-
-
-def under_way(folder: Path | None) -> bool:
+def under_way(ns: Namespace) -> bool:
     """Whether an erasure was begun and not finished."""
-    return folder is not None and (folder / ERASING).exists()
+    return ns.place is not None and ns.place.marked()
 
 
 def finish(ns: Namespace, *, look: bool = False) -> int:
     """Finishes what a kill interrupted; how many cells were still there. `look` needs no mark to begin."""
-    if ns.readonly or not (under_way(ns.folder) or look):
+    if ns.readonly or not (under_way(ns) or look):
         return 0
     with ns.lock, ns.engine.log.destroying():
-        if not (under_way(ns.folder) or look):  # another process finished it
+        if not (under_way(ns) or look):  # another process finished it
             return 0
         ns.follow()
         erasures = Erasures(ns.log)
         erasures.follow()
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
-            if ns.folder is not None:
-                destroy_scratches(ns.folder)
-                unmark(ns.folder)
+            if ns.cache is not None:
+                destroy_scratches(ns.cache)
+            unmark(ns)
             return 0
-        kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)
+        kept = () if ns.cache is None else certificates(folder_of(ns.cache), ns.name)
         _destroy(ns, max((entry.ordinal for entry in kept), default=0), sum(sizes), None)
         return len(sizes)
 
@@ -412,5 +395,5 @@ def finish_brought(ns: Namespace) -> None:
         erasures.follow()
         if any(not cell.erased for _, cell in _cells(ns, erasures.numbers)):
             finish(ns, look=True)
-        elif ns.folder is not None and under_way(ns.folder):
-            unmark(ns.folder)
+        elif under_way(ns):
+            unmark(ns)

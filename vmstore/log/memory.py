@@ -72,7 +72,7 @@ class MemoryLog:
         """Keeps other threads waiting."""
         return self._turn
 
-    destroying = settled = alone
+    deciding = destroying = settled = alone
 
     @property
     def _all(self) -> list[Commit]:

@@ -107,6 +107,13 @@ class Log(Protocol):
         """
         ...
 
+    def deciding(self) -> AbstractContextManager[object]:
+        """Keeps every other writer waiting until one call of `together` within has appended what was decided.
+
+        Where a log is far away this costs less than `alone`; here it may be the same.
+        """
+        ...
+
     def destroying(self) -> AbstractContextManager[object]:
         """Keeps every other writer waiting while cells are recorded as erased and destroyed."""
         ...

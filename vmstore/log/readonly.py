@@ -90,6 +90,10 @@ class ReadLog(ABC):
         """Refused."""
         raise self._refused()
 
+    def deciding(self) -> AbstractContextManager[object]:
+        """Refused."""
+        raise self._refused()
+
     def destroying(self) -> AbstractContextManager[object]:
         """Refused."""
         raise self._refused()

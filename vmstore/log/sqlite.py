@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 from msgspec import Struct
@@ -35,6 +35,7 @@ from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.frame_encryption import FrameEncryption, checked
+from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import (
     NOTHING,
@@ -51,49 +52,6 @@ from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, fram
 
 if TYPE_CHECKING:
     from vmstore.log.archive.mover import Mover
-
-SESSIONS_MAX = 65_536
-
-
-class LastCommit(NamedTuple):
-    """A session's last commit: its ordinal and the head it made."""
-
-    ordinal: int
-    head: ChainHead
-
-
-class Heads:
-    """The last commit of each session that has one in `(start, end]`, and of some that were asked about."""
-
-    def __init__(self, end: int) -> None:
-        self.start = self.end = end
-        self._seen: dict[int, LastCommit] = {}
-
-    def follow(self, ordinal: int, session: int, head: ChainHead) -> None:
-        """Takes in the commit after the end."""
-        self._seen[session] = LastCommit(ordinal, head)
-        self.end = ordinal
-        if len(self._seen) > SESSIONS_MAX:
-            self._seen.clear()
-            self.start = ordinal
-
-    def reach_back(self, start: int, rows: Iterable[tuple[int, int, ChainHead]]) -> None:
-        """Takes in the commits in `(start, self.start]`, as (ordinal, session, head) in any order."""
-        assert start <= self.start, "what was taken in already is not forgotten"
-        for ordinal, session, head in rows:
-            if session not in self._seen or self._seen[session].ordinal < ordinal:
-                self._seen[session] = LastCommit(ordinal, head)
-        self.start = start
-
-    def remember(self, ordinal: int, session: int, head: ChainHead) -> None:
-        """Keeps where a session stands whose last commit was found before the start."""
-        self._seen.setdefault(session, LastCommit(ordinal, head))
-
-    def head(self, session: int, after: int) -> ChainHead | None:
-        """The head of a chain, or None where it has no commit beyond `after`, which is not before the start."""
-        seen = self._seen.get(session)
-        return seen.head if seen is not None and seen.ordinal > after else None
-
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
 _SEEN = (
@@ -198,6 +156,8 @@ class SqliteLog:
         """Keeps every other writer waiting, so that what is decided within is not overtaken."""
         with self.lock:
             yield
+
+    deciding = alone
 
     @contextmanager
     def destroying(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from vmstore.log.cell_reader import key_under
 from vmstore.log.commit import NO_REQUEST
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.port import directory_of
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ArchivedSession, ArchiveReport, SkippedSession
@@ -120,20 +121,26 @@ def unarchive(store: Archivable, sessions: str | Iterable[str]) -> ArchiveReport
 def archived_sessions(store: Archivable) -> dict[str, Path]:
     """The sessions of which something is archived, by name, and where."""
     ns = store._ns
-    if not isinstance(ns.log, SqliteLog):
+    if (log := _archiving(ns)) is None:
         return {}
     with ns.asking():
         names = dict(ns.views.execute("SELECT uid, name FROM sessions"))
-    uids = {place.uid for _, _, place in ns.log.mover.places()}
-    return {str(names.get(uid, uid.hex())): ns.log.archives.path(uid) for uid in sorted(uids)}
+    uids = {place.uid for _, _, place in log.mover.places()}
+    return {str(names.get(uid, uid.hex())): log.archives.path(uid) for uid in sorted(uids)}
 
 
 def _log(store: Archivable, reading: bool) -> SqliteLog:
     ns = store._ns
-    log = ns.log if reading else ns.engine.log
-    if not isinstance(log, SqliteLog):
-        raise InputError("a store in memory has no files, so nothing of it is archived; export it", code="in-memory")
+    directory_of(ns.place, "so nothing of it is archived: export it")
+    log = _archiving(ns)
+    assert log is not None, "a log that lies in a directory can archive"
+    if not reading:
+        ns.engine  # noqa: B018 (refuses where the handle is for reading)
     return log
+
+
+def _archiving(ns: Namespace) -> SqliteLog | None:
+    return None if ns.place is None else ns.place.archiving(ns.log)
 
 
 # ---- which sessions
@@ -255,8 +262,8 @@ def _move(log: SqliteLog, chosen: _Chosen, keep: set[int], progress: Progress | 
 
 
 def _bytes(ns: Namespace) -> int:
-    assert ns.folder is not None, "its log lies in a folder"
-    files = [ns.folder / LOG, *(ns.folder / BLOBS).glob("*/*"), *(ns.folder / ARCHIVE).glob("*")]
+    folder = directory_of(ns.place, "export it")
+    files = [folder / LOG, *(folder / BLOBS).glob("*/*"), *(folder / ARCHIVE).glob("*")]
     size = 0
     for file in files:
         with suppress(FileNotFoundError):  # another process has just finished or removed it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from vmstore.namespace.folder import sizes
+from vmstore.namespace.backends.port import sizes_of
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import DiskShare, Info, StoredContents, Usage
 from vmstore.transfer.disk_usage import ContentUsage, files
@@ -18,7 +18,7 @@ def info(ns: Namespace) -> Info:
             "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
             " coalesce(sum(pages), 0) FROM sessions"
         ).get
-        return Info(sessions, commits, mutations, pages, *sizes(ns.folder), ns.projection.positions())
+        return Info(sessions, commits, mutations, pages, *sizes_of(ns.place), ns.projection.positions())
 
 
 def usage(ns: Namespace, progress: Progress | None) -> Usage:
@@ -26,7 +26,7 @@ def usage(ns: Namespace, progress: Progress | None) -> Usage:
     ns.follow()
     contents = ContentUsage(ns.log, ns.views)
     contents.weigh(progress)
-    weights = Counter() if ns.folder is None else files(ns.folder)
+    weights = Counter() if ns.cache is None else files(ns.cache)
     return Usage(
         bytes=weights.total(),
         files=[DiskShare(*place, size) for place, size in weights.most_common()],

@@ -53,13 +53,13 @@ def verdict_on(
 
 def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
     """Faults of archives that reading the log's cells did not find: a commit in one, a file never read."""
-    if not isinstance(ns.log, SqliteLog):
+    if ns.place is None or (log := ns.place.archiving(ns.log)) is None:
         return []
     named = " ".join(finding.what for finding in found if finding.kind == ARCHIVE)
-    problem = _broken(ns.log)
+    problem = _broken(log)
     if problem:  # somebody may have moved them back just now
         with ns.log.settled():
-            problem = _broken(ns.log)
+            problem = _broken(log)
     return [Finding(ARCHIVE, "archive", what) for what in problem if what.split(" ", 1)[0] not in named]
 
 

@@ -233,7 +233,7 @@ class GroupCommit:
         """Decides writes while every other writer waits, and appends them with one flush."""
         engine = self._engine()
         try:
-            with engine.log.alone():
+            with engine.log.deciding():
                 decided = [(write, batch) for write in writes if (batch := write.decide()) is not None]
                 decided.sort(key=lambda each: each[1].opening is None)  # a name is free as of the log's end
                 batches = [batch for _, batch in decided]

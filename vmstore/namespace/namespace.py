@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from vmstore.live.compression import FormMaker
     from vmstore.live.recall.claim_finder import ClaimFinder
     from vmstore.live.runtime import Runtime
+    from vmstore.namespace.backends.port import Place
     from vmstore.namespace.closeness import MomentCloseness
     from vmstore.prices.price_list import PriceList
     from vmstore.search.index import Moments, TextIndex
@@ -70,16 +71,16 @@ class Namespace(after_fork.Owner):
     """
 
     def __init__(
-        self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource,
+        self, log: Log, projection: Projection, *, place: Place | None, readonly: bool, clock: Clock, ids: IdSource,
         store_key: StoreKey | None = None, opened: Opened | None = None,
     ) -> None:  # fmt: skip
         self._opened = opened
         self._ids = ids
-        self._place = None if folder is None else folder.absolute()
-        self.folder = folder
+        self._absolute = None if place is None else place.absolute()
+        self.place, self.cache = place, None if place is None else place.cache  # None in memory
         self.store_key = store_key
-        self.views_folder = folder if store_key is None else None  # where what is made from contents may lie
-        self.name = "default" if folder is None else folder.name
+        self.views_folder = self.cache if store_key is None else None  # where what is made from contents may lie
+        self.name = "default" if place is None else place.name
         self.readonly = readonly
         self.clock = clock
         self.wait_s: float | None = WAIT_S  # for other processes
@@ -209,8 +210,8 @@ class Namespace(after_fork.Owner):
             self._parts = None
             self._gate = None
             self._lent = None
-        if self.folder is not None:  # a child that continues alone may change its folder too
-            self.folder, self.views_folder = self._place, self.views_folder and self._place
+        if (place := self._absolute) is not None:  # a child that continues alone may change its folder too
+            self.place, self.cache, self.views_folder = place, place.cache, self.views_folder and place.cache
         self._forget()
 
     # ---- what is open
@@ -386,7 +387,7 @@ class Namespace(after_fork.Owner):
     @property
     def lent_log(self) -> Log:
         """The log for the holder of the handle: of a region for reading, as long as the grant lasts."""
-        return self.log if self.access is None else LentLog(self.log, self.folder or Path(self.name), self.check)
+        return self.log if self.access is None else LentLog(self.log, self.cache or Path(self.name), self.check)
 
     @property
     def lent_views(self) -> apsw.Connection:
@@ -490,8 +491,8 @@ class ViewsLock:
         if self._depth == 0:
             MINE.loans.remove(self)
         self._lock.release()
-        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
-            raise StoreError(after_fork.belongs_to_parent(self._namespace.folder), code="forked") from error
+        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.cache:
+            raise StoreError(after_fork.belongs_to_parent(self._namespace.cache), code="forked") from error
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
             raise explained(self._namespace, error) from error
 
@@ -585,7 +586,7 @@ def explained(namespace: Namespace, error: Exception) -> VmstoreError:
             code="views-misunderstood",
         )
     return CorruptError(
-        f"the views in {namespace.folder or 'memory'} are damaged ({error}); run `vmstore rebuild`",
+        f"the views in {namespace.cache or 'memory'} are damaged ({error}); run `vmstore rebuild`",
         code="views-damaged",
     )
 

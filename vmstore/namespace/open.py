@@ -1,31 +1,23 @@
-"""Opens a namespace: its folder, its log, its views, and what says the time and draws the ids."""
+"""Opens a namespace: its log, its views, and what says the time and draws the ids."""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
-
-import apsw
-
-from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.file_descriptors import enough
 from vmstore.core.system.waits import WAIT_S, WAIT_S_MAX
-from vmstore.errors import InputError, ReadOnlyError
-from vmstore.log.port import Log
-from vmstore.log.sqlite import SqliteLog
-from vmstore.namespace.encryption import Key, making, none_plain_beside, store_key_of, vault_of
-from vmstore.namespace.folder import ARCHIVE, LOG, find, is_archive
+from vmstore.errors import InputError
+from vmstore.namespace.backends.address import Address, backend_of
+from vmstore.namespace.backends.folder import in_memory
+from vmstore.namespace.backends.port import Backend, Opening
+from vmstore.namespace.encryption import Key, store_key_of
 from vmstore.namespace.namespace import Namespace
-from vmstore.namespace.view_file import open_views
-from vmstore.views.projection import Projection, room_of
 
 
 def attach(
-    path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None,
+    address: Address | Backend, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None,
     wait_s: float | None = WAIT_S, *, believed: bool = True,
 ) -> Namespace:  # fmt: skip
-    """Opens the log and the views of a namespace of a store in a folder, and resumes nothing.
+    """Opens the log and the views of a namespace of a store, and resumes nothing.
 
     In mode 'rw' the namespace is made where there is none, encrypted with a key.
 
@@ -39,50 +31,14 @@ def attach(
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)", code="no-mode")
     enough()
-    readonly = mode == "r"
-    store_key = store_key_of(key, ids)
-    if is_archive(path):
-        return _archived(path, readonly, clock, ids, store_key)
-    if store_key is None and not readonly:
-        none_plain_beside(path, name)
-    folder = find(path, name, create=not readonly, make=making(store_key, ids))
-
-    def opened(folder: Path) -> tuple[Log, Projection]:
-        vault = vault_of(folder, store_key, ids)
-        log = SqliteLog(folder / LOG, readonly=readonly, vault=vault, wait_s=wait_s)
-        try:
-            kept = believed and vault is None
-            if kept:
-                return log, open_views(folder, log, readonly=readonly, wait_s=wait_s)
-            return log, _in_memory(log, *([folder / LOG, folder / ARCHIVE] if vault is None else []))
-        except BaseException:
-            log.close()
-            raise
-
-    again = partial(opened, folder.absolute())  # by then the process may be elsewhere
+    opening = Opening(mode == "r", clock, ids, store_key_of(key, ids), wait_s, believed)
+    found = backend_of(address).attach(name, opening)
     namespace = Namespace(
-        *opened(folder), folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key, opened=again
-    )
+        *found.opened(), place=found.place, readonly=opening.readonly, clock=clock, ids=ids,
+        store_key=None if found.place is None else opening.store_key, opened=found.again,
+    )  # fmt: skip
     namespace.wait_s = wait_s
     return namespace
-
-
-def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key: StoreKey | None) -> Namespace:
-    """An archive as a store of its session; its views are folded in memory."""
-    from vmstore.log.archive.file import ArchiveLog
-
-    if not readonly:
-        raise ReadOnlyError(
-            f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from",
-            code="archive-is-read",
-        )
-
-    def opened(path: Path) -> tuple[Log, Projection]:
-        log = ArchiveLog(path, store_key=store_key)
-        return log, _in_memory(log, path)
-
-    again = partial(opened, path.absolute())
-    return Namespace(*opened(path), folder=None, readonly=True, clock=clock, ids=ids, opened=again)
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
@@ -90,9 +46,4 @@ def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
     from vmstore.log.memory import MemoryLog
 
     log = MemoryLog()
-    return Namespace(log, _in_memory(log), folder=None, readonly=False, clock=clock, ids=ids)
-
-
-def _in_memory(log: Log, *files: Path) -> Projection:
-    """Views in memory, bounded where the log lies in files."""
-    return Projection(log, apsw.Connection(":memory:"), room=room_of(*files) if files else None)
+    return Namespace(log, in_memory(log), place=None, readonly=False, clock=clock, ids=ids)

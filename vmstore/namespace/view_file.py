@@ -6,6 +6,7 @@ these are whole, older ones that nobody has open are removed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -24,11 +25,16 @@ from vmstore.views.projection import Projection, room_of, stranger
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
 
 
-def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None = WAIT_S) -> Projection:
-    """The views of a namespace; a damaged file, or one that follows another log, is rebuilt."""
+def open_views(
+    folder: Path, log: Log, *, readonly: bool, wait_s: float | None = WAIT_S, room: Callable[[], int] | None = None
+) -> Projection:
+    """The views of a namespace; a damaged file, or one that follows another log, is rebuilt.
+
+    `room` is how many bytes they may take in memory, where the log does not lie beside them.
+    """
     path = views_file(folder)
     if readonly:
-        return _in_memory(path, log)
+        return _in_memory(path, log, room)
     try:
         applier = Applier(path.with_suffix(".lock"), wait_s)
         older = [file for file in folder.glob(f"{VIEWS}*.sqlite") if file != path]
@@ -40,11 +46,11 @@ def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None =
         return projection
     except (LockedError, apsw.BusyError) as error:
         notices().warning("%s; the views are followed in memory until the store is closed", error)
-        projection = _in_memory(path, log)
+        projection = _in_memory(path, log, room)
         projection.left = path
         return projection
     except (OSError, *UNWRITABLE):
-        return _in_memory(path, log)
+        return _in_memory(path, log, room)
 
 
 def _checked(path: Path, log: Log, applier: Applier) -> Projection:
@@ -112,8 +118,8 @@ def forget(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _in_memory(path: Path, log: Log) -> Projection:
-    room = room_of(path.with_name(LOG), path.with_name(f"{LOG}-wal"), path.with_name(ARCHIVE))
+def _in_memory(path: Path, log: Log, room: Callable[[], int] | None) -> Projection:
+    room = room or room_of(path.with_name(LOG), path.with_name(f"{LOG}-wal"), path.with_name(ARCHIVE))
     memory = apsw.Connection(":memory:")
     schema.guard(memory)
     if path.is_file() and after_fork.busy(path) is None:

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
@@ -24,7 +23,7 @@ from vmstore.capture.client.body import ANSWER_BYTES_MAX, EVENT_STREAM, Response
 from vmstore.capture.client.recorder import ClientExchange, MissedCall, Recorder
 from vmstore.core.clock import SystemClock
 from vmstore.errors import VmstoreError
-from vmstore.namespace.encryption import key_for
+from vmstore.namespace.backends.address import backend_of
 from vmstore.proxy.bodies import unpacked, without
 from vmstore.proxy.frames import (
     AnswerHead,
@@ -163,7 +162,7 @@ def recorder_of(opening: OpenStore, link: ProxyLink) -> Recorder:
     """The recorder of a store, which is opened once now; VmstoreError where it cannot be."""
 
     def opened(path: str) -> Any:
-        key = opening.key or key_for(Path(path), opening.namespace, opening.encrypted_key)
+        key = opening.key or backend_of(path).key_for(opening.namespace, opening.encrypted_key)
         return open_store(path, "rw", namespace=opening.namespace, key=key, wait_s=opening.wait_s)
 
     def settled(jobs: Sequence[ClientExchange | MissedCall], gap: str | None) -> None:

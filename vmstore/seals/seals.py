@@ -21,7 +21,6 @@ from vmstore.engine.verify.history_tree import HistoryTree
 from vmstore.engine.verify.verify import ChainCheck, batches_of
 from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.log.port import Log, Progress
-from vmstore.log.readonly import LentLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import SealInfo
 from vmstore.namespace.signing_keys import SigningKey, public_key, read_key
@@ -32,14 +31,9 @@ SEAL = ".seal"
 
 
 class Sealable(Protocol):
-    """The part of a store that sealing needs: its log, and its folder."""
+    """The part of a store that sealing needs: its namespace."""
 
     _ns: Namespace
-
-    @property
-    def folder(self) -> Path | None:
-        """The namespace's directory; None in memory."""
-        ...
 
 
 def seal(
@@ -57,10 +51,11 @@ def seal(
     broken, RefusedError where the log no longer holds what was sealed, or nothing yet.
     """
     signer = key if isinstance(key, SigningKey) else read_key(key)
-    folder = None if store.folder is None else folder_of(store.folder)
+    cache = store._ns.cache
+    folder = None if cache is None else folder_of(cache)
     if folder is None and out is None:
         raise InputError("a store in memory has no folder of seals beside it; name a file", code="in-memory")
-    if out is None and isinstance(store._ns.let.lent_log, LentLog):
+    if out is None and store._ns.let.access is not None:
         raise RefusedError("the seals of a region lie with who keeps it; name a file of your own", code="region-seals")
     earlier = next(seals_in(folder, _name(store), last=True), None) if folder is not None else None
     made = sealed(
@@ -130,7 +125,7 @@ def _followed(log: Log, earlier: Seal | None, progress: Progress | None) -> Hist
 
 
 def _name(store: Sealable) -> str:
-    return "memory" if store.folder is None else store.folder.name
+    return "memory" if store._ns.cache is None else store._ns.name
 
 
 def _time(at: int) -> str:

@@ -7,9 +7,7 @@ for others, who may do what was granted to them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Protocol, Unpack
 
 import msgspec
@@ -24,8 +22,9 @@ from vmstore.engine.grants import ActiveGrants, Grant
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.namespace import system_session
-from vmstore.namespace.encryption import Key, key_for
-from vmstore.namespace.folder import find, namespaces
+from vmstore.namespace.backends.address import Address, backend_of
+from vmstore.namespace.backends.port import Backend
+from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.shares.access import Access, absent
 from vmstore.views.branch import Branch
@@ -64,7 +63,7 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
 
     Raises UnknownError, and the same one, where there is none and where none of them may read it.
     """
-    if ns.folder is None:
+    if ns.place is None:
         raise InputError("a store in memory is one namespace alone; open a store on disk")
     if ns.access is not None:
         raise InputError("a region opens no other; open it from your own namespace")
@@ -73,10 +72,11 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     who += [] if user is None else [principal(f"user:{user}")]
     who += [] if session is None else [principal(f"session:{ns.name}/{session_name(session)}")]
     mode = "r" if ns.readonly else "rw"
-    its_key = key_for(ns.folder.parent, name, ns.store_key)
+    store = ns.place.backend
     try:
-        find(ns.folder.parent, name, create=False)
-        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key, ns.wait_s)
+        store.check(name)
+        its_key = store.key_for(name, ns.store_key)
+        region = open_namespace(store, mode, name, ns.clock, ns.reader.ids, its_key, ns.wait_s)
     except VmstoreError as error:  # only its owner learns what is wrong with it
         raise absent(name, who) from error
     try:
@@ -150,7 +150,7 @@ def grants(store: Shareable, at: When | None = None, **moment: Unpack[Moment]) -
 
 
 def regions(
-    path: str | os.PathLike[str],
+    store: Address | Backend,
     *,
     at: When | None = None,
     of: str | None = None,
@@ -161,16 +161,14 @@ def regions(
 
     It is for the owner of the store, who can read its folder. `key` is that of those that are encrypted.
     """
-    when, place, whom = one_moment(at, moment), Path(path), None if of is None else principal(of)
-    find(place, next(iter(namespaces(place)), "default") if place.is_dir() else "default", create=False)
-    found = (_region(place, name, when, whom, key) for name in namespaces(place))
+    when, backend, whom = one_moment(at, moment), backend_of(store), None if of is None else principal(of)
+    backend.check()
+    found = (_region(backend, name, when, whom, key) for name in backend.namespaces())
     return [region for region in found if region is not None]
 
 
-def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key | None) -> Region | None:
-    writable = os.access(path / name, os.W_OK)
-    its_key = key_for(path, name, key)
-    ns = open_namespace(path, "rw" if writable else "r", name, SystemClock(), SystemIds(), its_key)
+def _region(store: Backend, name: str, when: AsOf, whom: Principal | None, key: Key | None) -> Region | None:
+    ns = open_namespace(store, store.mode(name), name, SystemClock(), SystemIds(), store.key_for(name, key))
     try:
         granted = _granted(ns, when)
         if not granted.in_force or (whom is not None and not granted.verbs([whom])):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import vmstore
 from vmstore.core.system.waits import WAIT_S
-from vmstore.errors import InputError, ReadOnlyError, UnknownError
+from vmstore.errors import InputError, UnknownError
 
 if TYPE_CHECKING:
     import argparse
@@ -51,25 +50,20 @@ def opened_to_ask(
     wait_s: float = WAIT_S,
 ) -> vmstore.Store:
     """An existing store, for questions; its views are kept where they may be written. `prices` is a file of them."""
-    from vmstore.namespace.folder import find, is_archive
+    from vmstore.namespace.backends.address import backend_of
 
-    if is_archive(Path(path)):
-        return vmstore.open(path, "r", namespace=namespace, key=key_of(store_key, path, namespace), prices=prices)
-    folder = find(Path(path), namespace, create=False)
-    mode = "rw" if _writable(folder) and not read_only else "r"
+    backend = backend_of(path)
+    backend.check(namespace)
+    mode = "r" if read_only else backend.mode(namespace)
     key = key_of(store_key, path, namespace)
     return vmstore.open(path, mode, namespace=namespace, key=key, prices=prices, wait_s=wait_s)
 
 
 def open_to_change(arguments: argparse.Namespace) -> vmstore.Store:
     """An existing store that may be written to."""
-    from vmstore.namespace.folder import find, is_archive
+    from vmstore.namespace.backends.address import backend_of
 
-    if is_archive(Path(arguments.store)):
-        raise ReadOnlyError(f"{arguments.store} is an archive, which is only read; name the store it came from")
-    folder = find(Path(arguments.store), namespace_of(arguments), create=False)
-    if not _writable(folder):
-        raise ReadOnlyError(f"{folder} is not writable for you; copy the store, or change its permissions")
+    backend_of(arguments.store).check_writable(namespace_of(arguments))
     return open_to_import(arguments)
 
 
@@ -82,15 +76,9 @@ def open_to_import(arguments: argparse.Namespace) -> vmstore.Store:
 
 def exists(arguments: argparse.Namespace) -> bool:
     """Returns whether the store and its namespace exist; raises if the path cannot be a store."""
-    from vmstore.namespace.folder import find, namespaces
+    from vmstore.namespace.backends.address import backend_of
 
-    path, namespace = Path(arguments.store), namespace_of(arguments)
-    if not path.exists() and not path.is_symlink():
-        return False
-    if path.is_dir() and (names := namespaces(path)) and namespace not in names:
-        return False
-    find(path, namespace, create=False)
-    return True
+    return backend_of(arguments.store).exists(namespace_of(arguments))
 
 
 def namespace_of(arguments: argparse.Namespace) -> str:
@@ -111,10 +99,10 @@ def key_named(option: str | None) -> str | None:
 
 def key_of(option: str | None, path: str, namespace: str) -> str | None:
     """The file of the key to open a namespace with; the environment's is none of a plain one's."""
-    from vmstore.namespace.encryption import key_for
+    from vmstore.namespace.backends.address import backend_of
 
     file = key_named(option)
-    return file if option else key_for(Path(path), namespace, file)
+    return file if option else backend_of(path).key_for(namespace, file)
 
 
 def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.Session:
@@ -180,9 +168,3 @@ def _wait_s(arguments: argparse.Namespace) -> float:
 
     seconds: float | None = getattr(arguments, "wait", None)
     return WAIT_S if seconds is None else seconds
-
-
-def _writable(folder: Path) -> bool:
-    from vmstore.namespace.folder import LOG
-
-    return os.access(folder, os.W_OK) and os.access(folder / LOG, os.W_OK)

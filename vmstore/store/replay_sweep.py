@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.erasure.resume import open_namespace
+from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import to_json
 from vmstore.replay.redecide import Shorten
@@ -27,18 +28,18 @@ SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes ha
 class NamespaceReader:
     """Reads sessions of a namespace by its place, in whatever process; where `ns` has it open already, of that."""
 
-    def __init__(self, path: Path, namespace: str, ns: Namespace | None = None) -> None:
-        self._path = path
+    def __init__(self, store: Backend, namespace: str, ns: Namespace | None = None) -> None:
+        self._store = store
         self._namespace = namespace
         self._ns = ns
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_path": self._path, "_namespace": self._namespace, "_ns": None}
+        return {"_store": self._store, "_namespace": self._namespace, "_ns": None}
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
         """The stimuli of a session, and what makes forms for it."""
         if self._ns is None:
-            self._ns = open_namespace(self._path, "r", self._namespace, SystemClock(), SystemIds())
+            self._ns = open_namespace(self._store, "r", self._namespace, SystemClock(), SystemIds())
         return _named(self._ns, session)
 
 
@@ -77,10 +78,12 @@ def replays(
     ns = store._ns
     with_recorded: list[dict[str, Any] | None] = [None, *changes]
     tasks = [Task(name, store.session(name).info().position, change) for name in sessions for change in with_recorded]
-    if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
+    if ns.place is None or ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
     source = (
-        OpenNamespaceReader(ns) if ns.views_folder is None else NamespaceReader(ns.views_folder.parent, ns.name, ns)
+        OpenNamespaceReader(ns)
+        if ns.place is None or ns.views_folder is None
+        else NamespaceReader(ns.place.backend, ns.name, ns)
     )
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
     return {name: runs[nth * len(with_recorded) : (nth + 1) * len(with_recorded)] for nth, name in enumerate(sessions)}

@@ -18,6 +18,8 @@ from vmstore.core.system.file_descriptors import named
 from vmstore.core.system.waits import WAIT_S
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError
+from vmstore.namespace.backends.address import Address
+from vmstore.namespace.backends.port import directory_of
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.open import memory_namespace
@@ -148,8 +150,8 @@ class Store(Aliased):
 
     @property
     def folder(self) -> Path | None:
-        """The namespace's directory; None in memory."""
-        return self._ns.folder
+        """The namespace's directory; None in memory and in a database."""
+        return None if self._ns.place is None else self._ns.place.directory
 
     # ---- sessions
 
@@ -423,10 +425,9 @@ class Store(Aliased):
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace as it stood at one moment to a new folder, verified, while others may write."""
-        if (folder := self._ns.let.folder) is None:
-            raise InputError("a store in memory has no files to back up; export it")
         from vmstore.maintenance.backup import backup
 
+        folder = directory_of(self._ns.let.place, "export it")
         return backup(folder.parent, to, namespace=self._ns.name, key=self._ns.store_key, progress=progress)
 
     # ---- columns and tails
@@ -492,7 +493,7 @@ class Store(Aliased):
 
 
 def open_store(
-    path: str | os.PathLike[str], mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
+    path: Address, mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
     wait_s: float | None = WAIT_S, clock: Clock | None = None, ids: IdSource | None = None, embedder: object = None,
     prices: object = None,
 ) -> Store:  # fmt: skip
@@ -506,7 +507,7 @@ def open_store(
     from vmstore.prices.price_list import price_list_of
 
     given, costs = _embedder(embedder), None if prices is None else price_list_of(prices)
-    opened = open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s)
+    opened = open_namespace(path, mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s)
     opened.embedder, opened.prices = given, costs
     return Store(opened)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from operator import itemgetter
-from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.transfer.merge import COMING, CONFLICTS, GREW, ORPHAN, PARTED, GuestSession, LogMerge, MergeProgress
@@ -14,10 +12,10 @@ from vmstore.engine.verify.verify import verify
 from vmstore.erasure.erase import finish_brought, mark
 from vmstore.erasure.resume import open_namespace
 from vmstore.errors import CorruptError, InputError, RefusedError
-from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.address import Address, backend_of
+from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.effects import Agree, effects_on, settle
-from vmstore.namespace.encryption import Key, key_for
-from vmstore.namespace.folder import find, is_archive, namespaces
+from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.open import memory_namespace
 from vmstore.namespace.reports import MergedSession, MergeReport
@@ -26,8 +24,8 @@ from vmstore.views.projection import Progress
 
 
 def merge(
-    into: str | os.PathLike[str],
-    other: str | os.PathLike[str],
+    into: Address | Backend,
+    other: Address | Backend,
     *,
     namespace: str | None = None,
     dry_run: bool = False,
@@ -45,27 +43,27 @@ def merge(
     another policy or other settings, nothing of the namespace is taken unless somebody has `agreed`, or
     says so asked with what would happen. `key` is the store key of those that are encrypted.
     """
-    target, source = Path(into), Path(other)
+    target, source = backend_of(into), backend_of(other)
     _check(target, source)
-    names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
+    names = [namespace] if namespace is not None else source.namespaces()
     found: list[MergedSession] = []
-    for nth, name in enumerate(name or "default" for name in names):
-        its_key = key_for(source, name, key)
+    for nth, name in enumerate(names):
+        its_key = source.key_for(name, key)
         with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key, believed=False)) as there:
-            proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
-            missing = dry_run and name not in namespaces(target)
+            proven = _proven(there, source.address, _share(progress, 2 * nth, 2 * len(names)))
+            missing = dry_run and name not in target.namespaces()
             mode = "r" if dry_run else "rw"
             clock, ids = SystemClock(), SystemIds()
             here = (
                 memory_namespace(clock, ids)
                 if missing
-                else open_namespace(target, mode, name, clock, ids, key_for(target, name, key))
+                else open_namespace(target, mode, name, clock, ids, target.key_for(name, key))
             )
             with closing(here), _held(here, there):
                 if there.log.ordinal > proven:  # what came since may be an erasure
-                    _proven(there, source, None)
+                    _proven(there, source.address, None)
                 tell = _share(progress, 2 * nth + 1, 2 * len(names))
-                found += _merged(here, there, name, source, dry_run, agreed, tell)
+                found += _merged(here, there, name, source.address, dry_run, agreed, tell)
                 if not dry_run:
                     finish_brought(here)
     return MergeReport(not dry_run, found, sum(entry.outcome in CONFLICTS for entry in found))
@@ -77,24 +75,27 @@ def _held(here: Namespace, there: Namespace) -> Iterator[None]:
 
     In one order for everybody, else two stores that are merged into each other could wait for ever.
     """
-    holds = [(os.path.realpath(there.folder or ""), there.log.settled)]
-    if isinstance(here.log, SqliteLog) and not here.readonly:
-        holds.append((os.path.realpath(here.folder or ""), here.log.archives.alone))
+    holds = [("" if there.place is None else there.place.identity, there.log.settled)]
+    if here.place is not None and not here.readonly:
+        log = here.place.archiving(here.log)
+        if log is not None:
+            holds.append((here.place.identity, log.archives.alone))
     with ExitStack() as stack:
         for _, hold in sorted(holds, key=itemgetter(0)):
             stack.enter_context(hold())
         yield
 
 
-def _check(target: Path, source: Path) -> None:
-    find(target, next(iter(namespaces(target)), "default") if target.is_dir() else "default", create=False)
-    if not is_archive(source):
-        find(source, next(iter(namespaces(source)), "default") if source.is_dir() else "default", create=False)
-    if target.resolve() == source.resolve():
-        raise InputError(f"{target} and {source} are one store; name another to merge from", code="same-store")
+def _check(target: Backend, source: Backend) -> None:
+    target.check()
+    source.check()
+    if target.identity == source.identity:
+        raise InputError(
+            f"{target.address} and {source.address} are one store; name another to merge from", code="same-store"
+        )
 
 
-def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
+def _proven(there: Namespace, source: str, progress: Progress | None) -> int:
     """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
     ordinal = there.log.ordinal
     _, problems = verify(there.log, there.projection, progress, views=False)
@@ -116,7 +117,7 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
 
 
 def _merged(
-    here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, agreed: Agree, progress: Progress | None
+    here: Namespace, there: Namespace, name: str, source: str, dry_run: bool, agreed: Agree, progress: Progress | None
 ) -> Iterator[MergedSession]:
     work = LogMerge(here.reader if dry_run else here.engine, there.log, there.projection)
     guests = work.guests()
@@ -156,11 +157,11 @@ def _brought(here: Namespace, work: LogMerge, guest: GuestSession, erases: bool)
     if not erases or work.standing(guest).outcome not in COMING:
         return work.bring(guest)
     with here.engine.log.destroying():
-        mark(here.folder)
+        mark(here)
         return work.bring(guest)
 
 
-def _remedy(standing: MergeProgress, source: Path, namespace: str) -> str | None:
+def _remedy(standing: MergeProgress, source: str, namespace: str) -> str | None:
     """The reason why nothing of a session was merged, and the remedy; None where there is no conflict."""
     if standing.outcome not in CONFLICTS:
         return None

@@ -212,7 +212,7 @@ def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Ingeste
         settle(agreed, effects, bundle.name)
         if not erases:
             return take_exact(ns.engine, bundle), effects
-        mark(ns.folder)
+        mark(ns)
         try:
             return take_exact(ns.engine, bundle), effects
         finally:

@@ -16,8 +16,8 @@ from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.maintenance.columns import VIEW
 from vmstore.maintenance.usage import usage
+from vmstore.namespace.backends.port import directory_of, sizes_of
 from vmstore.namespace.encryption import Key
-from vmstore.namespace.folder import sizes
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.results import RecordedCall
 from vmstore.store.host import StoreHost
@@ -72,10 +72,10 @@ class Admin(Aliased):
 
         Much that is new is cut into column segments, where the extra `columns` is installed.
         """
-        before = sizes(self._ns.folder)[0]
+        before = sizes_of(self._ns.place).log
         packed = self._ns.engine.log.compact(progress)
         cut = self._store._columns.grow(progress)
-        return CompactionReport(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
+        return CompactionReport(packed.frames_before, packed.frames_after, before, sizes_of(self._ns.place).log, *cut)
 
     def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> SweepReport:
         """Deletes files of large contents that no commit names, and what a killed import left, as a crash leaves them.
@@ -84,8 +84,8 @@ class Admin(Aliased):
         """
         log = self._ns.let.log if dry_run else self._ns.engine.log
         found = log.sweep(self._ns.clock.now() - round(grace_s * 1e6), dry=dry_run)
-        if self._ns.let.folder is not None:
-            found += destroy_scratches(self._ns.let.folder, dry=dry_run)
+        if self._ns.let.cache is not None:
+            found += destroy_scratches(self._ns.let.cache, dry=dry_run)
         return SweepReport(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def archive(
@@ -185,8 +185,11 @@ class Admin(Aliased):
         """
         from vmstore.transfer.merge import merge
 
-        folder = self._folder("merge a bundle of it with `import_file`")
-        return merge(folder, other, namespace=self._ns.name, dry_run=dry_run, agreed=agreed, key=key, progress=progress)
+        if (place := self._ns.let.place) is None:
+            raise InputError("a store in memory has no files; merge a bundle of it with `import_file`")
+        return merge(
+            place.backend, other, namespace=self._ns.name, dry_run=dry_run, agreed=agreed, key=key, progress=progress
+        )
 
     def doctor(self, *, full: bool = False, key: Key | None = None, progress: Progress | None = None) -> Health:
         """Checks this namespace, and names a remedy for each fault.
@@ -199,9 +202,7 @@ class Admin(Aliased):
         return doctor(folder, namespace=self._ns.name, full=full, key=key or self._ns.store_key, progress=progress)
 
     def _folder(self, remedy: str) -> os.PathLike[str]:
-        if (folder := self._ns.let.folder) is None:
-            raise InputError(f"a store in memory has no files; {remedy}")
-        return folder.parent
+        return directory_of(self._ns.let.place, remedy).parent
 
     # ---- sessions
 

@@ -55,9 +55,9 @@ class Sharing(Generic[S]):
 
         It is for the owner of the store: it reads its folder.
         """
-        if (folder := self._ns.let.folder) is None:
+        if (place := self._ns.let.place) is None:
             raise InputError("a store in memory is one namespace alone; open a store on disk")
-        return shares.regions(folder.parent, at=at, of=of, key=self._ns.store_key, **moment)
+        return shares.regions(place.backend, at=at, of=of, key=self._ns.store_key, **moment)
 
     def region(self, name: str, *, user: str | None = None, session: str | None = None) -> S:
         """Another namespace of the store, as far as it is shared with this one, a user or a session of it."""

@@ -109,7 +109,7 @@ class _Covered:
 
 def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tuple[Seal, SessionHead]:
     """A seal that covers a call, and what it says of the call's session."""
-    kept = [seal] if seal is not None else seals_in(folder_of(ns.folder), ns.name) if ns.folder is not None else []
+    kept = [seal] if seal is not None else seals_in(folder_of(ns.cache), ns.name) if ns.cache is not None else []
     for proof in kept:
         for head in proof.heads:
             if head.uid == uid and head.position >= call.position:

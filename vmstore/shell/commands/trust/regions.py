@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import vmstore
@@ -81,18 +80,18 @@ def regions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _act_in_region(arguments: argparse.Namespace, act: Callable[[vmstore.Store], T]) -> T:
     """Runs a function on a region, opened as its owner or on behalf of a namespace."""
-    from vmstore.namespace.folder import find
+    from vmstore.namespace.backends.address import backend_of
 
-    path = Path(arguments.store)
+    path, backend = arguments.store, backend_of(arguments.store)
 
     def key(namespace: str) -> str | None:
         return key_of(arguments.store_key, arguments.store, namespace)
 
     if arguments.namespace in (None, arguments.region):
-        find(path, arguments.region, create=False)
+        backend.check(arguments.region)
         with vmstore.open(path, namespace=arguments.region, key=key(arguments.region)) as region:
             return act(region)
-    find(path, arguments.namespace, create=False)
+    backend.check(arguments.namespace)
     home_key = key(arguments.namespace)
     with (
         vmstore.open(path, namespace=arguments.namespace, key=home_key) as home,

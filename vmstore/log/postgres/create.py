@@ -1,0 +1,81 @@
+"""Makes the tables of a store and the rows of its namespaces, and says what is there."""
+
+from __future__ import annotations
+
+import psycopg
+
+from vmstore.errors import StoreError
+from vmstore.log.postgres.connection import Connection
+from vmstore.log.postgres.tables import VERSION, Statements
+
+MISSING = ("42P01", "3F000")  # a table, a schema
+RACED = ("23505", "42P07", "42P06")  # somebody made it at the same moment
+SETTINGS = {
+    "fsync": ("on", "what is acknowledged would not survive a power cut"),
+    "synchronous_commit": ("on", "what is acknowledged might not survive a crash"),
+}
+STRONGER = ("remote_apply",)
+
+
+def version_of(connection: Connection, sql: Statements) -> int | None:
+    """The version of the tables; None where there are none. StoreError where this vmstore reads no such."""
+    try:
+        with connection.held() as db:
+            row = db.execute(sql.version).fetchone()
+    except psycopg.Error as error:
+        if error.sqlstate in MISSING:
+            return None
+        raise connection.explained(error) from error
+    version: int | None = row[0]
+    if version is not None and version != VERSION:
+        raise StoreError(
+            f"{connection.address} has tables of version {version}, this vmstore reads version {VERSION}: install the "
+            "version that made them, or export the sessions there and import them here",
+            code="newer-format" if version > VERSION else "older-format",
+        )
+    return version
+
+
+def names(connection: Connection, sql: Statements) -> list[str]:
+    """The names of the namespaces; none where there are no tables."""
+    if version_of(connection, sql) is None:
+        return []
+    return [str(row[0]) for row in connection.rows(sql.namespaces, {})]
+
+
+def uid_of(connection: Connection, sql: Statements, namespace: str) -> bytes | None:
+    """The uid of a namespace; None where there is none of that name."""
+    rows = connection.rows(sql.standing, {"namespace": namespace})
+    return bytes(rows[0][2]) if rows else None
+
+
+def make(connection: Connection, sql: Statements, namespace: str, uid: bytes) -> None:
+    """Makes the tables and a namespace where they are missing; of several makers all go on with what is there then."""
+    check_durable(connection)
+    if version_of(connection, sql) is None:
+        for last in (False, True):
+            try:
+                with connection.held() as db, db.transaction():
+                    for statement in sql.create:
+                        db.execute(statement)
+                    db.execute(sql.set_version)
+                break
+            except psycopg.Error as error:
+                if last or error.sqlstate not in RACED:
+                    raise connection.explained(error) from error
+        version_of(connection, sql)
+    with connection.used() as db:
+        db.execute(sql.add_namespace, {"namespace": namespace, "uid": uid})
+
+
+def check_durable(connection: Connection) -> None:
+    """Raises StoreError where the server acknowledges what it has not flushed."""
+    with connection.used() as db:
+        for name, (wanted, why) in SETTINGS.items():
+            found = str(db.execute(f"SHOW {name}").fetchone()[0])
+            if found != wanted and found not in STRONGER:
+                raise StoreError(
+                    f"{connection.address} has {name} = {found}, so {why}: set it to {wanted} for this database, "
+                    "or open the store with mode 'r'",
+                    code="not-durable",
+                )

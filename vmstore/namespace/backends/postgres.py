@@ -1,0 +1,302 @@
+"""The PostgreSQL backend: logs in a database, everything that is folded from them in a cache on this machine.
+
+    postgresql://user@host:5432/database?namespace=team-a&schema=vmstore&cache=/var/cache/vmstore&sslmode=require
+
+`namespace`, `schema` and `cache` are ours; the rest is libpq's. Without `cache` it is the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import msgspec
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from vmstore.core.system.safe_files import destroy
+from vmstore.errors import InputError, ReadOnlyError, StoreError
+from vmstore.log.port import Log
+from vmstore.log.postgres.connection import Connection
+from vmstore.log.postgres.create import make, names, uid_of
+from vmstore.log.postgres.log import PostgresLog
+from vmstore.log.postgres.tables import statements
+from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.port import Attachment, K, Opening, Sizes
+from vmstore.namespace.folder import check_name, sizes
+from vmstore.namespace.view_file import open_views
+from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
+
+DEFAULT = "default"
+ORIGIN = "origin.json"
+OURS = ("namespace", "schema", "cache")
+
+
+class CacheOrigin(msgspec.Struct):
+    """The origin of a cache folder: a namespace by its uid, and the machine that folds it."""
+
+    uid: str
+    machine: str
+
+
+class PostgresPlace:
+    """A namespace in a database."""
+
+    directory = None
+
+    def __init__(self, backend: PostgresBackend, name: str, uid: bytes) -> None:
+        self.backend = backend
+        self.name = name
+        self.uid = uid
+        self.cache = backend.cache / name
+
+    @property
+    def identity(self) -> str:
+        """The uid, which no other namespace has."""
+        return self.uid.hex()
+
+    def absolute(self) -> PostgresPlace:
+        """The same: its cache has a whole path."""
+        return self
+
+    def mark(self) -> None:
+        """Says that an erasure is under way, in the namespace's row."""
+        self._mark(True)
+
+    def unmark(self) -> None:
+        """Says that it is done."""
+        self._mark(False)
+
+    def _mark(self, erasing: bool) -> None:
+        with self.backend.connection.used() as db:
+            db.execute(self.backend.sql.mark, {"namespace": self.name, "erasing": erasing})
+
+    def marked(self) -> bool:
+        """Whether an erasure was begun and not finished."""
+        rows = self.backend.connection.rows(self.backend.sql.marked, {"namespace": self.name})
+        return bool(rows and rows[0][0])
+
+    def log_bytes(self) -> int:
+        """Bytes of the namespace's rows."""
+        return int(self.backend.connection.rows(self.backend.sql.size, {"namespace": self.name})[0][0])
+
+    def sizes(self) -> Sizes:
+        """Bytes of its rows in the database, and of the views on this machine."""
+        return Sizes(self.log_bytes(), sizes(self.cache)[1], 0)
+
+    def archiving(self, log: Log) -> SqliteLog | None:
+        """None: the database keeps what is old."""
+        return None
+
+    def prepare(self) -> None:
+        """Makes the cache folder, empties it where it is another namespace's, and refuses another machine's."""
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            mine = CacheOrigin(self.uid.hex(), machine())
+            found = self._origin()
+            if found is not None and found.machine != mine.machine:
+                raise StoreError(
+                    f"{self.cache} is the cache of another machine ({found.machine}), and two that fold into one would "
+                    f"spoil it: name a folder of this machine by cache= in the address, or delete "
+                    f"{self.cache / ORIGIN} where this is the same machine under another name",
+                    code="cache-of-another-machine",
+                )
+            if found is None or found.uid != mine.uid:
+                self._clear()
+                (self.cache / ORIGIN).write_bytes(msgspec.json.encode(mine))
+        except OSError as error:
+            raise StoreError(
+                f"the cache {self.cache} cannot be used ({error.strerror}); name another by cache= in the address",
+                code="no-cache",
+            ) from error
+
+    def _origin(self) -> CacheOrigin | None:
+        try:
+            return msgspec.json.decode((self.cache / ORIGIN).read_bytes(), type=CacheOrigin)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def _clear(self) -> None:
+        for file in sorted(self.cache.rglob("*"), reverse=True):
+            if file.is_dir() and not file.is_symlink():
+                file.rmdir()
+            else:
+                destroy(self.cache, file)
+
+
+class PostgresBackend:
+    """A store in a database, or in one of its schemas."""
+
+    def __init__(self, address: str) -> None:
+        self._given = address
+        self._ours, self.conninfo = _parsed(address)
+        schema = self._ours.get("schema", "")
+        if schema and (not schema.isascii() or not schema.replace("_", "").isalnum()):
+            raise InputError(
+                f"schema={schema[:60]!r} is no name of a schema; use letters, digits, underscores", code="not-a-name"
+            )
+        self.schema = schema
+        self.sql = statements(f'"{schema}"' if schema else "")
+
+    def __getstate__(self) -> str:
+        return self._given
+
+    def __setstate__(self, address: str) -> None:
+        self.__init__(address)  # type: ignore[misc]
+
+    @cached_property
+    def address(self) -> str:
+        """The address as messages name it, without a password."""
+        parts = conninfo_to_dict(self.conninfo)
+        user, host, port = (str(parts.get(key) or "") for key in ("user", "host", "port"))
+        place = (f"{user}@" if user else "") + (host if "/" not in host else "") + (f":{port}" if port else "")
+        shown = {key: value for key, value in (("host", host if "/" in host else ""), ("schema", self.schema)) if value}
+        query = f"?{urlencode(shown, safe='/')}" if shown else ""
+        return f"postgresql://{place}/{parts.get('dbname')}{query}"
+
+    @property
+    def identity(self) -> str:
+        """The address without a user."""
+        parts = conninfo_to_dict(self.conninfo)
+        return "\n".join([*(str(parts.get(key) or "") for key in ("host", "port", "dbname")), self.schema])
+
+    @cached_property
+    def cache(self) -> Path:
+        """The folder of the store on this machine."""
+        root = Path(self._ours.get("cache") or Path.home() / ".cache" / "vmstore")
+        name = conninfo_to_dict(self.conninfo)["dbname"]
+        return root.absolute() / f"{name}-{sha256(self.identity.encode()).hexdigest()[:12]}"
+
+    @cached_property
+    def connection(self) -> Connection:
+        """A connection for what is no log's: names, marks, sizes."""
+        return Connection(self.conninfo, self.address, 0.0)
+
+    def _name(self, namespace: str) -> str:
+        """The namespace that a caller and the address name."""
+        named = self._ours.get("namespace")
+        if named and namespace not in (DEFAULT, named):
+            raise InputError(
+                f"the address names namespace {named!r} and the call {namespace!r}; leave one of them out",
+                code="two-namespaces",
+            )
+        check_name(named or namespace)
+        return named or namespace
+
+    def namespaces(self) -> list[str]:
+        """The names in the database."""
+        return names(self.connection, self.sql)
+
+    def check(self, namespace: str | None = None) -> None:
+        """Raises StoreError where there are no tables, or no such namespace."""
+        found = self.namespaces()
+        if not found:
+            raise StoreError(
+                f"there is no store at {self.address}; opening it with mode 'rw' makes one, as `vmstore import` does",
+                code="no-store",
+            )
+        if namespace is not None and self._name(namespace) not in found:
+            raise StoreError(
+                f"{self.address} has no namespace {namespace!r}; it has {', '.join(map(repr, found[:9]))}",
+                code="no-namespace",
+            )
+
+    def exists(self, namespace: str) -> bool:
+        """Whether there is such a namespace."""
+        return self._name(namespace) in self.namespaces()
+
+    def mode(self, namespace: str) -> str:
+        """Whether the role may write its rows."""
+        self.check(namespace)
+        return "rw" if self._may_write() else "r"
+
+    def check_writable(self, namespace: str) -> None:
+        """Raises ReadOnlyError where the role may not write its rows."""
+        if self.mode(namespace) == "r":
+            raise ReadOnlyError(
+                f"{self.address} is not writable for this role; grant it what specs/postgres.md says, or name another",
+                code="no-right",
+            )
+
+    def _may_write(self) -> bool:
+        at = f'"{self.schema}".' if self.schema else ""
+        sql = (
+            f"SELECT has_table_privilege('{at}vmstore_commit', 'INSERT') AND "
+            f"has_table_privilege('{at}vmstore_head', 'UPDATE') AND NOT pg_is_in_recovery()"
+        )
+        return bool(self.connection.rows(sql, {})[0][0])
+
+    def key_for(self, namespace: str, key: K | None) -> K | None:
+        """None: no namespace here is encrypted by vmstore yet."""
+        return None
+
+    def attach(self, namespace: str, opening: Opening) -> Attachment:
+        """Finds a namespace, which is made where there is none."""
+        if opening.store_key is not None:
+            raise StoreError(
+                f"{self.address} is kept by PostgreSQL, where vmstore encrypts nothing yet: leave the key out and "
+                "encrypt the server's disk, or keep the store on disk",
+                code="not-encrypted-here",
+            )
+        name = self._name(namespace)
+        self.connection.wait_s = opening.wait_s
+        if opening.readonly:
+            self.check(name)
+        elif name not in self.namespaces():
+            make(self.connection, self.sql, name, opening.ids.salt())
+        uid = uid_of(self.connection, self.sql, name)
+        assert uid is not None, "it was made, or is there"
+        place = PostgresPlace(self, name, uid)
+        place.prepare()
+        opened = partial(self._opened, place, opening)
+        return Attachment(place, opened, opened)
+
+    def _opened(self, place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
+        me = f"{platform.node()}:{os.getpid()}:{opening.ids.salt()[:4].hex()}"
+        log = PostgresLog(
+            self.conninfo, self.address, place.name, self.sql, me=me, readonly=opening.readonly, wait_s=opening.wait_s
+        )
+
+        def room() -> int:
+            return ROOM_BYTES + ROOM_RATIO * place.log_bytes()
+
+        try:
+            return log, open_views(place.cache, log, readonly=False, wait_s=opening.wait_s, room=room)
+        except BaseException:
+            log.close()
+            raise
+
+
+def machine() -> str:
+    """A name of this machine that no other has, as far as it says one."""
+    node = platform.node() or "unnamed"
+    try:
+        return f"{node}/{Path('/etc/machine-id').read_text().strip()[:12]}"
+    except OSError:
+        return node
+
+
+def _parsed(address: str) -> tuple[dict[str, str], str]:
+    """The parts of an address that are ours, and the rest as libpq reads it."""
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        ours = {key: value for key, value in query if key in OURS}
+        rest = urlencode([(key, value) for key, value in query if key not in OURS])
+        conninfo = make_conninfo(urlunsplit(parts._replace(query=rest)))
+        named = conninfo_to_dict(conninfo)
+    except (ValueError, psycopg.Error) as error:
+        raise InputError(
+            f"the address is none that PostgreSQL takes ({' '.join(str(error).split())}); write "
+            "postgresql://user@host/database?namespace=name",
+            code="not-an-address",
+        ) from error
+    if not named.get("dbname"):
+        raise InputError(
+            "the address names no database; write postgresql://user@host/database", code="address-without-database"
+        )
+    return ours, conninfo
