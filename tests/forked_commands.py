@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
-NOT_IMPORTED = ("testing", "__main__", "integrations")  # what needs pytest, is run as a command, needs a framework
+# What needs pytest, is run as a command, needs a framework, needs an extra that `dev` has not.
+NOT_IMPORTED = ("testing", "__main__", "integrations", "postgres")
 
 
 class Finished(NamedTuple):
