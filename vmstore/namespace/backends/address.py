@@ -19,6 +19,16 @@ Address = str | os.PathLike[str]
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
+def path_of(address: Address, remedy: str) -> Path:
+    """The path of a store that has to lie in a folder; InputError with a remedy where its address is a URL."""
+    if isinstance(address, str) and _SCHEME.match(address):
+        raise InputError(
+            f"{backend_of(address).address} is no folder, and this works on the files of one; {remedy}",
+            code="no-folder-of-files",
+        )
+    return Path(address)
+
+
 def backend_of(address: Address | Backend) -> Backend:
     """The backend of a store by its address; raises InputError where there is none of that name."""
     if not isinstance(address, str | os.PathLike):

@@ -18,6 +18,7 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from vmstore.core.clock import SystemIds
 from vmstore.core.system.safe_files import destroy
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.port import Log
@@ -167,7 +168,7 @@ class PostgresBackend:
     @cached_property
     def cache(self) -> Path:
         """The folder of the store on this machine."""
-        root = Path(self._ours.get("cache") or Path.home() / ".cache" / "vmstore")
+        root = Path(self._ours.get("cache") or os.path.expanduser("~/.cache/vmstore"))
         name = conninfo_to_dict(self.conninfo)["dbname"]
         return root.absolute() / f"{name}-{sha256(self.identity.encode()).hexdigest()[:12]}"
 
@@ -247,7 +248,7 @@ class PostgresBackend:
         if opening.readonly:
             self.check(name)
         elif name not in self.namespaces():
-            make(self.connection, self.sql, name, opening.ids.salt())
+            make(self.connection, self.sql, name, SystemIds().salt())
         uid = uid_of(self.connection, self.sql, name)
         assert uid is not None, "it was made, or is there"
         place = PostgresPlace(self, name, uid)
@@ -256,7 +257,7 @@ class PostgresBackend:
         return Attachment(place, opened, opened)
 
     def _opened(self, place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
-        me = f"{platform.node()}:{os.getpid()}:{opening.ids.salt()[:4].hex()}"
+        me = f"{platform.node()}:{os.getpid()}:{SystemIds().salt()[:4].hex()}"
         log = PostgresLog(
             self.conninfo, self.address, place.name, self.sql, me=me, readonly=opening.readonly, wait_s=opening.wait_s
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import StyledText
 from vmstore.shell.terminal.render import Screen
+
+TABLES = "its tables are made by the version that opens it"
 
 
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -49,11 +50,12 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
 def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
     """Upgrades a log of an older format, or rehearses the upgrade on a copy."""
     from vmstore.maintenance.upgrade import upgrade as upgrade_log
+    from vmstore.namespace.backends.address import path_of
 
     if arguments.rehearse:
         return _rehearse(arguments, screen)
     with screen.progress("upgrading") as tell:
-        report = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
+        report = upgrade_log(path_of(arguments.store, TABLES), namespace_of(arguments), tell)
     if arguments.json:
         screen.json(
             {"format_before": report.before, "format": report.now, "commits": report.commits, "kept": report.kept}
@@ -73,9 +75,10 @@ def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.maintenance.upgrade import rehearse
+    from vmstore.namespace.backends.address import path_of
 
     with screen.progress("rehearsing") as tell:
-        report = rehearse(Path(arguments.store), namespace_of(arguments), tell)
+        report = rehearse(path_of(arguments.store, TABLES), namespace_of(arguments), tell)
     if arguments.json:
         screen.json(report)
     elif report.format_before == report.format and not screen.quiet:
