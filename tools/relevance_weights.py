@@ -129,25 +129,25 @@ def _fitted(taught: Sequence[Lesson], ridge: float) -> Floats:
         loss = counts @ np.log(totals) - share @ sums + ridge / 2 * some @ some
         return powers / totals[whose], sums, float(loss)
 
-    found = np.zeros(values.shape[1])
-    chance, _, loss = chances(found)
+    fitted = np.zeros(values.shape[1])
+    chance, _, loss = chances(fitted)
     for _ in range(STEPS):
         weighed = chance * counts[whose]
-        slope = ridge * found - values.T @ (share - weighed)
+        slope = ridge * fitted - values.T @ (share - weighed)
         means = np.add.reduceat(values * chance[:, None], starts)
         bend = (values * weighed[:, None]).T @ values - (means * counts[:, None]).T @ means
-        step = np.linalg.solve(bend + ridge * np.eye(len(found)), slope)
+        step = np.linalg.solve(bend + ridge * np.eye(len(fitted)), slope)
         while np.abs(step).max() > 1e-6:
-            chance, _, next_loss = chances(found - step)
+            chance, _, next_loss = chances(fitted - step)
             if next_loss < loss:
                 break
             step = step / 2
         else:
             break
-        found, gained, loss = found - step, loss - next_loss, next_loss
+        fitted, gained, loss = fitted - step, loss - next_loss, next_loss
         if gained < 1e-3:
             break
-    return np.asarray(found / spread)
+    return np.asarray(fitted / spread)
 
 
 def conversation() -> list[str]:
@@ -179,9 +179,9 @@ def main(arguments: Sequence[str]) -> int:
 def _several(recipes: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """The weights of `score@5`: those of `score@4`, and what is added where several sessions are searched."""
     there = everywhere()
-    taught = [*changes(asked_everywhere(there), 1.0), *changes(looks(there, held=False), LOOK_WEIGHT)]
+    taught = [*changes(asked_everywhere(there), 1.0), *changes(looks(there, held_out=False), LOOK_WEIGHT)]
     more = dict(zip(FEATURES, learned(taught, FEATURES, SEVERAL_RIDGE).tolist(), strict=True))
-    several = {"several_questions": len(taught), "several": {name: round(one, 4) for name, one in more.items()}}
+    several = {"several_questions": len(taught), "several": {name: round(weight, 4) for name, weight in more.items()}}
     return {**recipes[WORK_VERSION], **several}, len(taught)
 
 

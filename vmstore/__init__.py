@@ -153,6 +153,8 @@ if TYPE_CHECKING:
         FoundQuote,
         FoundQuotes,
         KnownFact,
+        NamedTime,
+        NamedTimes,
         Overview,
         Passage,
         RecallAnswer,
@@ -256,8 +258,8 @@ __all__ = [
     "Lineage", "Wire", "Debug", "SessionMemory", "FactMemory", "TagMemory", "SegmentMemory", "TurnMemory",
     "StoreFacts", "FactEdge", "FactGraph", "FactLink", "FactsFound", "KnownFact",
     "StoreMemory", "RecallAnswer", "Passage", "RecalledText", "RecallWorth", "FoundPages", "FoundPage", "FoundQuotes",
-    "FoundQuote", "Overview", "Topic", "AssembledPrompt", "PromptChoice", "PromptOmission", "TagRule", "NearTurn",
-    "ColdPage",
+    "FoundQuote", "NamedTime", "NamedTimes", "Overview", "Topic", "AssembledPrompt", "PromptChoice", "PromptOmission",
+    "TagRule", "NearTurn", "ColdPage",
     # memory in two calls
     "VirtualContextEngine", "ClientMessage", "InboundContext", "TurnReport", "TurnSummaries", "OpenAIModel",
     "AnthropicModel", "TextModelError",
@@ -388,7 +390,7 @@ _HOMES = {
     "vmstore.store.spans.exporter": "SpanExporter",
     "vmstore.store.recall.results": (
         "RecallAnswer Passage RecalledText FoundPages FoundPage FoundQuotes FoundQuote Overview Topic RecallWorth"
-        " KnownFact FactsFound FactGraph FactEdge FactLink"
+        " KnownFact FactsFound FactGraph FactEdge FactLink NamedTime NamedTimes"
     ),
     "vmstore.store.recall.tiers": "NearTurn ColdPage",
     "vmstore.store.recall.turns.turn_summary": "TurnSummaries",

@@ -47,8 +47,8 @@ def conversations(tmp_path: Path, store: vmstore.Store, **speakers: tuple[str, s
     """A session for each name, in which two people say the same as in every other."""
     samples = []
     for name, (first, second) in speakers.items():
-        said = [(first, "The puppy has a name now."), (second, "And what is it?"), (first, "You will laugh.")]
-        talk = [{"speaker": who, "dia_id": f"D1:{n}", "text": text} for n, (who, text) in enumerate(said, 1)]
+        talk_lines = [(first, "The puppy has a name now."), (second, "And what is it?"), (first, "You will laugh.")]
+        talk = [{"speaker": who, "dia_id": f"D1:{n}", "text": text} for n, (who, text) in enumerate(talk_lines, 1)]
         conversation = {"speaker_a": first, "speaker_b": second, "session_1_date_time": "1:56 pm on 8 May, 2023"}
         samples.append({"sample_id": name, "conversation": {**conversation, "session_1": talk}})
     (tmp_path / "talks.json").write_text(json.dumps(samples))
@@ -81,7 +81,7 @@ def test_in_one_session_nothing_differs() -> None:
 @pytest.mark.parametrize("questions_too", [False, True])
 def test_what_a_person_wants_is_the_first_hit_oftener_than_by_bm25(questions_too: bool) -> None:
     """Over all real sessions, of the looks that taught no weight at least two in three have a wanted page first."""
-    asked = looks(everywhere(questions=questions_too), held=True)
+    asked = looks(everywhere(questions=questions_too), held_out=True)
     firsts = {"ours": 0, "plain": 0}
     for look in asked.recalls:
         firsts["ours"] += ranked(asked.texts, look.question, 1)[0].row in look.rows  # type: ignore[arg-type]

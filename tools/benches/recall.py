@@ -2,8 +2,9 @@
 
 LoCoMo is measured as of each conversation's last line, with weights learned from the other conversations; what is
 named shipped is measured with the weights that ship, which have seen these conversations. A recall is the share of
-the evidence found; of what a person looks for in all real sessions at once, whether a page they want is there. Beside it stand plain BM25 over the same terms (`score@1`), SQLite FTS5 with its Porter stemmer
-and, where it is installed, tantivy with its English stemmer.
+the evidence found; of what a person looks for in all real sessions at once, whether a page they want is there. Beside
+it stand plain BM25 over the same terms (`score@1`), SQLite FTS5 with its Porter stemmer and, where it is installed,
+tantivy with its English stemmer.
 """
 
 from __future__ import annotations
@@ -133,13 +134,13 @@ def _coding(shipped: Ranking) -> Iterator[Row]:
 def _looks(shipped: Ranking) -> Iterator[Row]:
     """What of a person's looks is found in all sessions at once, those that taught no weight."""
     for questions in (False, True):
-        asked = looks(everywhere(questions=questions), held=True)
+        asked = looks(everywhere(questions=questions), held_out=True)
         asked = asked._replace(name=f"{asked.name} {questions}")
         for name, ranking in zip(LOOK_RANKINGS, (shipped, _bm25, _fts5), strict=True):
             orders = [(frozenset(recall.rows), ranking(asked, recall.question)) for recall in asked.recalls]
             for most in (1, 10):
-                found = [float(not wanted.isdisjoint(order[:most])) for wanted, order in orders]
-                yield row(LOOK_GOALS[name, questions, most], [_mean(found)])
+                shares = [float(not wanted.isdisjoint(order[:most])) for wanted, order in orders]
+                yield row(LOOK_GOALS[name, questions, most], [_mean(shares)])
 
 
 def _coding_file(bench: Bench) -> Iterator[Row]:

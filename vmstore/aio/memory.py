@@ -15,7 +15,7 @@ from vmstore.store.recall import store_memory
 from vmstore.store.recall.assembly.results import AssembledPrompt
 from vmstore.store.recall.fact_model import FactModel
 from vmstore.store.recall.fact_reads import FOUND_MAX
-from vmstore.store.recall.memory import OVERVIEW_TOKENS, TOKENS
+from vmstore.store.recall.memory import OVERVIEW_TOKENS, TIMES, TOKENS
 from vmstore.store.recall.parts import fact_memory, segment_memory, store_facts, tag_memory, turn_memory
 from vmstore.store.recall.periods import Bound
 from vmstore.store.recall.results import (
@@ -24,6 +24,7 @@ from vmstore.store.recall.results import (
     FoundPages,
     FoundQuotes,
     KnownFact,
+    NamedTimes,
     Overview,
     RecallAnswer,
     RecallWorth,
@@ -275,6 +276,14 @@ class SessionMemory(Aliased):
         """See `vmstore.SessionMemory.remember_when`."""
         call_it = partial(self._sync.remember_when, query, at, preset=preset, start=start, end=end, tokens=tokens)
         return await self._worker.do(partial(call_it, zone=zone, **moment))
+
+    async def times(
+        self, at: When | None = None, *, preset: str | None = None, start: Bound | None = None,
+        end: Bound | None = None, zone: str | None = None, limit: int = TIMES, **moment: Unpack[Moment],
+    ) -> NamedTimes:  # fmt: skip
+        """See `vmstore.SessionMemory.times`."""
+        call_it = partial(self._sync.times, at, preset=preset, start=start, end=end, zone=zone, limit=limit)
+        return await self._worker.do(partial(call_it, **moment))
 
     async def recall_all(
         self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]

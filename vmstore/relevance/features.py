@@ -209,15 +209,16 @@ def _of_sessions(texts: Texts, question: Question, looked: Lookup, near: Around)
     lanes, whose = np.unique(texts.lanes(rows), return_inverse=True)
     first, end = texts.lane_rows(lanes)
     total = sum(one.weight for one in looked.found) or 1.0
-    cover = sum(
-        (one.weight * (np.searchsorted(one.rows, end) > np.searchsorted(one.rows, first)) for one in looked.found),
-        np.zeros(len(lanes)),
-    )
+    cover = np.zeros(len(lanes))
+    for one in looked.found:
+        cover += one.weight * (np.searchsorted(one.rows, end) > np.searchsorted(one.rows, first))
     speaks = np.isin(near.own.speaker, named(texts.names("speaker"), question))
     spoken = np.isin(np.arange(len(lanes)), whose[speaks])
     names = {term for name in looked.spoken for term in texts.analyzer.terms(name)}
-    said = np.array([_has(texts.postings(term)[0], rows) for term in names]).any(axis=0) if names else nothing
-    values = (cover[whose] / total, spoken[whose].astype(np.float64), np.asarray(said, np.float64))
+    naming = np.zeros(len(rows), np.bool_)
+    for term in names:
+        naming |= _has(texts.postings(term)[0], rows)
+    values: list[Floats] = [cover[whose] / total, spoken[whose].astype(np.float64), naming.astype(np.float64)]
     return dict(zip(AMONG, values, strict=True))
 
 

@@ -1,7 +1,7 @@
 """All real sessions in one store, and what a person looks for there.
 
-The looks are ours, in `tests/relevance/looks.jsonl`: what somebody would type, and the pages of which each alone is what
-they want. They were written from the sessions before any of them was searched; every second one taught no weight.
+The looks are ours, in `tests/relevance/looks.jsonl`: what somebody would type, and the pages of which each alone is
+what they want. They were written from the sessions before any of them was searched; every second one taught no weight.
 The questions of LoCoMo and the coding recalls are asked of everything too, so that weights can be learned from them.
 """
 
@@ -54,12 +54,12 @@ def everywhere(folder: Path = DATA, questions: bool = False) -> Everywhere:
     return Everywhere(texts, {(names[lane], f"p{page}"): row for row, (lane, page) in enumerate(places)}, hints)
 
 
-def looks(there: Everywhere, held: bool, file: Path = LOOKS) -> Yardstick:
+def looks(there: Everywhere, held_out: bool, file: Path = LOOKS) -> Yardstick:
     """The half of the looks that taught no weight, or the other."""
     asked = (json.loads(line) for line in file.read_text("utf-8").splitlines())
-    half = (look for look in asked if (look["half"] == "held") == held)
-    recalls = [Recall(look["query"], _rows(there, look["pages"]), look["id"], not held) for look in half]
-    return Yardstick(f"looks {'held' if held else 'open'}", there.texts, recalls)
+    half = (look for look in asked if (look["half"] == "held") == held_out)
+    recalls = [Recall(look["query"], _rows(there, look["pages"]), look["id"], not held_out) for look in half]
+    return Yardstick(f"looks {'held' if held_out else 'open'}", there.texts, recalls)
 
 
 def _rows(there: Everywhere, pages: dict[str, list[int]]) -> tuple[int, ...]:
@@ -93,6 +93,6 @@ def _coding(there: Everywhere) -> Iterable[Recall]:
         rows.setdefault(hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS], []).append(row)
     for number, line in enumerate(CODING.read_text("utf-8").splitlines()):
         scope, question, hashes = line.split("|")
-        found = {row for each in hashes.split(",") for row in rows.get(each, ())}
-        if found and scope != "demo":
-            yield Recall(question, tuple(sorted(found)), scope, number % 2 == 0)
+        answering = {row for each in hashes.split(",") for row in rows.get(each, ())}
+        if answering and scope != "demo":
+            yield Recall(question, tuple(sorted(answering)), scope, number % 2 == 0)

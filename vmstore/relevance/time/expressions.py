@@ -367,9 +367,16 @@ class ExpressionReader(TimeSentence):
         if self._word(place + 1) == "of":
             return None
         this = weekend(self._at)
-        if self._tense(place - 1, place + 1) > 0:
+        over = self._word(place - 2) == "over"  # "anything fun over the weekend?" asks of the last one
+        if self._tense(place - 1, place + 1) > over:
             return Expression(place + 1, this if this.stop > self._at else weekend(self._at, 1))
         return Expression(place + 1, this if this.start <= self._at else weekend(self._at, -1))
+
+    def _other_day(self, place: int, depth: int) -> Expression | None:
+        """The other day: one of the seven before today."""
+        if (self._word(place + 1), self._word(place + 2)) not in (("other", "day"), ("other", "night")):
+            return None
+        return Expression(place + 3, Interval(day(self._at, -7).start, midnight(self._at)))
 
     def _rolled(self, shift: int, number: float, unit: str) -> Interval:
         """The time up to now, or from now, of so many units."""
@@ -546,7 +553,14 @@ def _on(words: Sequence[str], *rules: _Rule) -> None:
 
 
 _on(["today", "yesterday", "tomorrow", "tonight"], ExpressionReader._today)
-_on(["the"], ExpressionReader._nth, ExpressionReader._beside, ExpressionReader._which, ExpressionReader._the_day)
+_on(
+    ["the"],
+    ExpressionReader._other_day,
+    ExpressionReader._nth,
+    ExpressionReader._beside,
+    ExpressionReader._which,
+    ExpressionReader._the_day,
+)
 _on([*ORDINALS], ExpressionReader._nth)
 _on(["day", "night", *DAYS], ExpressionReader._beside)
 _on([*LAST, *NEXT, "this"], ExpressionReader._which)

@@ -29,13 +29,22 @@ from vmstore.store.recall.recall import (
     QUERY_CHARS_MAX,
     FoundTexts,
     found,
+    named_times,
     of_time,
     recalled,
     taken_back,
     within,
     without,
 )
-from vmstore.store.recall.results import FoundPage, FoundPages, FoundQuotes, Overview, RecallAnswer, RecallWorth
+from vmstore.store.recall.results import (
+    FoundPage,
+    FoundPages,
+    FoundQuotes,
+    NamedTimes,
+    Overview,
+    RecallAnswer,
+    RecallWorth,
+)
 from vmstore.store.recall.searches import log_prompt, worth
 from vmstore.views.branch import Branch
 from vmstore.views.reads.resolve_asof import basis
@@ -46,6 +55,7 @@ from vmstore.vm.assembly.tag_rules import TagRule
 TOKENS = 1_000
 OVERVIEW_TOKENS = 2_900
 PAGES_MAX = 100
+TIMES, TIMES_MAX = 100, 100_000
 HINT_CHARS = 80
 
 
@@ -162,6 +172,23 @@ class SessionMemory(Aliased):
         scored = scored_pages(recall) if windows else [(page, None) for page in pages_of(recall)]
         self._note(Recaller.REMEMBER_WHEN, query or "", scored, recall, at, moment)
         return _timed(recall, asked, zone)
+
+    def times(
+        self, at: When | None = None, *, preset: str | None = None, start: Bound | None = None,
+        end: Bound | None = None, zone: str | None = None, limit: int = TIMES, **moment: Unpack[Moment],
+    ) -> NamedTimes:  # fmt: skip
+        """The times that user and assistant spoke of, the earliest first: those in a time, or without one all.
+
+        'yesterday' is the day before it was said. The time is given as to `remember_when`.
+        """
+        if type(limit) is not int or not 1 <= limit <= TIMES_MAX:
+            raise InputError(f"limit {limit!r:.60} is no number of times from 1 to {TIMES_MAX:,}")
+        ns = self._session._ns
+        zone_there = zone_of(self._session._zone() if zone is None else zone)
+        asked = period(preset, start, end, ns.clock.now(), zone_there)
+        moments = self._moments(at, moment)
+        said = without(of_time(ns, moments, Period(None, None, zone_there)), self._untold)
+        return named_times(ns, moments, said, asked, limit)
 
     def recall_all(
         self, at: When | None = None, *, tokens: int = OVERVIEW_TOKENS, **moment: Unpack[Moment]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from vmstore.core.text.suggest import suggest
 from vmstore.core.times import iso, microseconds, moment_of
 from vmstore.errors import InputError
-from vmstore.relevance.time.times import times_in
+from vmstore.relevance.time.times import TimeSpan, times_in
 
 PRESETS: Final = (
     "today", "yesterday", "this_week", "last_week", "last_7_days", "this_month", "last_month", "last_30_days",
@@ -37,7 +37,11 @@ class Period(NamedTuple):
 
     def named_in(self, text: str, at_us: int) -> bool:
         """Whether a text names a time that has a part of it, as seen from when it was said."""
-        return any(self.holds(*span) for span in _spans(text, at_us, self.zone))
+        return any(self.times_in(text, at_us))
+
+    def times_in(self, text: str, at_us: int) -> Iterator[TimeSpan]:
+        """The times a text names that have a part of it, as seen from when it was said."""
+        return (span for span in _spans(text, at_us, self.zone) if self.holds(span.from_us, span.to_us))
 
 
 def _there(at_us: int, zone: tzinfo) -> int:
@@ -53,13 +57,13 @@ def _moment(shown_us: int, zone: tzinfo) -> int:
     return microseconds(local)
 
 
-def _spans(text: str, at_us: int, zone: tzinfo, *, question: bool = False) -> Iterator[tuple[int, int]]:
+def _spans(text: str, at_us: int, zone: tzinfo, *, question: bool = False) -> Iterator[TimeSpan]:
     """The times a text names, as seen from a moment in a zone."""
     for time in times_in(text, _there(at_us, zone), question=question):
         if zone is UTC or _STATED.search(text[time.start : time.end]):
-            yield time.from_us, time.to_us
+            yield time
         else:
-            yield _moment(time.from_us, zone), _moment(time.to_us, zone)
+            yield time._replace(from_us=_moment(time.from_us, zone), to_us=_moment(time.to_us, zone))
 
 
 def period(preset: str | None, start: Bound | None, end: Bound | None, now_us: int, zone: tzinfo = UTC) -> Period:
@@ -86,7 +90,7 @@ def _worded(words: str, now_us: int, zone: tzinfo) -> Period:
         near = suggest(str(words), PRESETS)
         hint = f"did you mean {near!r}? The presets are" if near else "the presets are"
         raise InputError(f"{words!r:.60} is no time; {hint} {', '.join(PRESETS)}, and words like 'in August' do too")
-    return Period(*found[0], zone)
+    return Period(found[0].from_us, found[0].to_us, zone)
 
 
 def _bound(name: str, value: Bound, now_us: int, zone: tzinfo) -> tuple[int, int]:
@@ -97,4 +101,4 @@ def _bound(name: str, value: Bound, now_us: int, zone: tzinfo) -> tuple[int, int
     found = [*_spans(value, now_us, zone, question=True)] if isinstance(value, str) else []
     if len(found) != 1:
         raise InputError(f"{name} {value!r:.60} is no time; write it like '2026-06-01' or 'last Monday'")
-    return found[0]
+    return found[0].from_us, found[0].to_us

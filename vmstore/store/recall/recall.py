@@ -20,7 +20,7 @@ from vmstore.search.passages import (
 )
 from vmstore.store.reads.search import Moments, question_of
 from vmstore.store.recall.periods import Period
-from vmstore.store.recall.results import Passage, RecallAnswer, RecalledText
+from vmstore.store.recall.results import NamedTime, NamedTimes, Passage, RecallAnswer, RecalledText
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.projectors.redactions import barred_files
 from vmstore.views.reads.annotations import notes_of
@@ -184,6 +184,28 @@ def of_time(ns: Namespace, moments: Moments, asked: Period) -> FoundTexts:
     hits.sort(key=lambda hit: (facts[hit.lane.session, hit.page].at, hit.lane.session, hit.page))
     note = "" if hits else "nothing was said in that time; ask for another"
     return FoundTexts([hit._replace(score=1.0 / (1 + place)) for place, hit in enumerate(hits)], note)
+
+
+def named_times(ns: Namespace, moments: Moments, answer: FoundTexts, asked: Period, limit: int) -> NamedTimes:
+    """The times that some texts name and that have a part of another, the earliest first."""
+    with ns.asking():
+        facts = page_facts(answer.hits, 0)
+    names = {lane.session: name for name, lane, _ in moments}
+    times = []
+    for hit in answer.hits:
+        at_us = facts[hit.lane.session, hit.page].at
+        times += [
+            NamedTime(
+                names[hit.lane.session], page_name(hit.page), at_us, hit.text[span.start : span.end],
+                span.from_us, span.to_us, span.precision,
+            )
+            for span in asked.times_in(hit.text, at_us)
+        ]  # fmt: skip
+    times.sort(key=lambda time: (time.from_us, time.to_us, time.at_us))
+    note = "" if times else "no text names such a time"
+    if len(answer.hits) >= TEXTS_MAX:
+        note = f"only the first {TEXTS_MAX:,} texts were read; ask as of another moment for the others"
+    return NamedTimes(times[:limit], len(times), note)
 
 
 def _said(lane: Branch, position: int, asked: Period) -> list[int]:

@@ -45,6 +45,29 @@ class RecallAnswer(msgspec.Struct, frozen=True):
     zone: str = "UTC"
 
 
+class NamedTime(msgspec.Struct, frozen=True):
+    """A time that a text names: its words, and from when to before when it is, as seen from `at_us`, when it was said.
+
+    `precision` is how exactly it is known: the smallest of instant, day, week, month, season, year that holds it.
+    """
+
+    session: str
+    page: str
+    at_us: int
+    words: str
+    from_us: int
+    to_us: int
+    precision: str
+
+
+class NamedTimes(msgspec.Struct, frozen=True):
+    """The times that texts name, the earliest first; `total_available` is how many there are."""
+
+    times: list[NamedTime]
+    total_available: int
+    note: str = ""
+
+
 class FoundPage(msgspec.Struct, frozen=True):
     """A page that a search found: what it is and how well it fits, never all that it says."""
 
