@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import threading
@@ -54,7 +55,7 @@ def test_a_round_that_breaks_off_breaks_off_for_the_client(path: Path) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
     with upstream(in_the_second_round(breaking)) as far, proxied(path, "--upstream", far.url, port=MANAGED) as proxy:
-        with pytest.raises(Exception, match=r"IncompleteRead|reset|closed"):
+        with pytest.raises((http.client.HTTPException, OSError)):
             proxy.ask({**chat(*TALK), "stream": True})
         proxy.settled(2)
     with vmstore.open(path) as store:
