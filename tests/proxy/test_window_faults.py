@@ -86,11 +86,11 @@ def test_events_that_cannot_be_read_pass_as_they_are(path: Path) -> None:
 
 def test_a_client_that_hangs_up_amid_the_rounds_ends_them(path: Path) -> None:
     """No further round is asked, and the call under way is aborted."""
-    held = threading.Event()
+    released = threading.Event()
 
     def slow(request: RawRequest, connection: socket.socket) -> None:
         begin_stream(connection)
-        held.wait(20)
+        released.wait(20)
 
     with upstream(in_the_second_round(slow)) as far, proxied(path, "--upstream", far.url, port=MANAGED) as proxy:
         connection = proxy.connection()
@@ -99,7 +99,7 @@ def test_a_client_that_hangs_up_amid_the_rounds_ends_them(path: Path) -> None:
         connection.sock.shutdown(socket.SHUT_RDWR)
         connection.close()
         proxy.settled(2)
-        held.set()
+        released.set()
         assert len(far.seen) == 2
     with vmstore.open(path) as store:
         (info,) = store.sessions()

@@ -51,7 +51,10 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
     ("words", "text"),
     [
         (["--json"], "stdout cannot hold both"),
-        (["--out", "{here}/x.docx"], "no format has the ending .docx; end the path with .chat.jsonl, .jsonl, .md, "),
+        (
+            ["--out", "{here}/x.docx"],
+            "no format has the ending .docx; end the path with .chat.jsonl, .otlp.jsonl, .jsonl, .md, ",
+        ),
         (["--format", "jsonl", "--out", "{here}/x.chat.jsonl"], "--format jsonl and the ending of "),
         (["--format", "sqlite"], "sqlite is no stream; name the path it shall have with --out"),
         (["s3"], "there is no session 's3'; the nearest is 's1'"),
@@ -103,6 +106,7 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
         "sqlite",
         "markdown",
         "chat",
+        "otlp",
     ]
 
 
