@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import SigningKey, new_key
     from vmstore.namespace.storekey import new_store_key
     from vmstore.prices.price_list import Price, PriceList
-    from vmstore.providers.text_model import AnthropicModel, OpenAIModel
+    from vmstore.providers.text_model import AnthropicModel, OpenAIModel, TextReply, TokenCounts
     from vmstore.replay.check import Difference, ReplayCheck
     from vmstore.replay.whatif import Divergence, Optimum, Run, SavedReplay
     from vmstore.retention.apply import RetentionReport
@@ -263,7 +263,8 @@ __all__ = [
     # memory in two calls
     "VirtualContextEngine", "ClientMessage", "InboundContext", "TurnReport", "TurnSummaries", "OpenAIModel",
     "AnthropicModel", "TextModelError",
-    "LedgerModel", "SpanExporter", "SpanExportError", "SegmentInfo", "TagInfo", "AliasSuggestion",
+    "LedgerModel", "TextReply", "TokenCounts", "SpanExporter", "SpanExportError",
+    "SegmentInfo", "TagInfo", "AliasSuggestion",
     # an agent's work
     "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "HandOff",
     "AgentTask", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
@@ -385,7 +386,7 @@ _HOMES = {
     "vmstore.store.recall.store_memory": "StoreMemory",
     "vmstore.store.virtual_context.engine": "VirtualContextEngine InboundContext TurnReport",
     "vmstore.store.virtual_context.chat_message": "ClientMessage",
-    "vmstore.providers.text_model": "OpenAIModel AnthropicModel",
+    "vmstore.providers.text_model": "OpenAIModel AnthropicModel TextReply TokenCounts",
     "vmstore.store.ledger_model": "LedgerModel",
     "vmstore.store.spans.exporter": "SpanExporter",
     "vmstore.store.recall.results": (

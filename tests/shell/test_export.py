@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import ROOT, Process, Run, log_bytes
+from tests.store.test_spans import collecting
 
 
 def test_a_store_moves_by_its_bundle(run: Run, two: Path, tmp_path: Path) -> None:
@@ -50,7 +51,10 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
     ("words", "text"),
     [
         (["--json"], "stdout cannot hold both"),
-        (["--out", "{here}/x.docx"], "no format has the ending .docx; end the path with .chat.jsonl, .jsonl, .md, "),
+        (
+            ["--out", "{here}/x.docx"],
+            "no format has the ending .docx; end the path with .chat.jsonl, .otlp.jsonl, .jsonl, .md, ",
+        ),
         (["--format", "jsonl", "--out", "{here}/x.chat.jsonl"], "--format jsonl and the ending of "),
         (["--format", "sqlite"], "sqlite is no stream; name the path it shall have with --out"),
         (["s3"], "there is no session 's3'; the nearest is 's1'"),
@@ -102,6 +106,7 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
         "sqlite",
         "markdown",
         "chat",
+        "otlp",
     ]
 
 
@@ -164,3 +169,24 @@ def test_du_says_where_the_bytes_are(run: Run, two: Path) -> None:
     done = run("du", two)
     assert " on disk\n" in done.out and " of contents, as they were accepted\n" in done.out
     assert "transcript" in done.out and "s2" in done.out and log_bytes(two) == before
+
+
+def test_calls_are_posted_to_a_collector(run: Run, recorded: Path) -> None:
+    """The command posts what ended and says how much, and a collector that fails is an error with its status."""
+    with collecting() as collector:
+        to = ("export", recorded, "--spans-to", collector.url)
+        assert run(*to, "--header", "x-team=memory", "--json").json["calls"] == len(collector.calls) > 0
+        assert collector.headers[0]["x-team"] == "memory"
+        collector.status = 503
+        failed = run(*to)
+        assert failed.code != 0 and "503" in failed.err
+
+
+@pytest.mark.parametrize(
+    "words", [["--follow"], ["--no-content"], ["--spans-to", "nowhere"], ["--spans-to", "http://h", "--out", "x"],
+              ["--spans-to", "http://h", "--turn", "1"], ["--spans-to", "http://h", "--header", "nothing"]]
+)  # fmt: skip
+def test_what_does_not_go_with_a_collector_is_refused(run: Run, recorded: Path, words: list[str]) -> None:
+    """The command says so before it posts anything."""
+    failed = run("export", recorded, *words)
+    assert failed.code != 0 and failed.err and not failed.out

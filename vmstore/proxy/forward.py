@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from vmstore.capture.client.body import Endpoint, endpoint
+from vmstore.capture.client.body import EVENT_STREAM, Endpoint, endpoint
 from vmstore.core.clock import SystemIds
 from vmstore.core.text.prometheus import CONTENT_TYPE
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
@@ -74,8 +74,7 @@ class PassingCall:
 
     def head(self, response: aiohttp.ClientResponse) -> None:
         """Copies what the head of the answer says."""
-        type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._writer.head(self._number, response.status, type, response.headers.get("content-encoding", ""))
+        self._writer.head(self._number, response.status, _kind(response), response.headers.get("content-encoding", ""))
 
     def answer(self, data: bytes) -> None:
         """Copies a piece of the answer."""
@@ -207,7 +206,7 @@ class Forwarder:
             return None, Managed(None)
         number, managed = (
             None,
-            Managed(None, "its body is packed, or over the size that a memory is asked of", failed=True),
+            Managed(None, "its body is packed, or over 64 MiB", failed=True),
         )
         if body is not None and len(body) <= WINDOW_BYTES_MAX:
             is_list = request.path.endswith(":streamGenerateContent") and request.query.get("alt") != "sse"
@@ -237,12 +236,12 @@ class Forwarder:
             _end(call, error)
             return self._unreachable(secrets_of(headers, request.query_string), error)
         edits: list[AnswerEdit] = []
-        is_stream = upstream.headers.get("content-type", "").startswith("text/event-stream")
+        is_stream = _kind(upstream) == EVENT_STREAM
         again = None
         if (form := form_of(request.path)) is not None and call is not None:
             if managed.tools and upstream.status == 200:
                 tools = (ToolStream if is_stream else ToolBody)(form, managed.tools)
-                again = Rounds(self, request, headers, passing, tools)
+                again = Rounds(self, request, headers, passing, tools, _kind(upstream))
                 edits.append(tools)
             if call.marker is not None:
                 edits.append(MarkedAnswer(form, call.marker, streamed=is_stream))
@@ -281,9 +280,9 @@ class Forwarder:
         )
 
     async def next_round(
-        self, request: web.BaseRequest, headers: dict[str, str], window: int, marker: str | None
+        self, request: web.BaseRequest, headers: dict[str, str], window: int, marker: str | None, kind: str
     ) -> PassingAnswer | None:
-        """The answer to what the memory was asked and answered; None where the model asked it nothing it answers."""
+        """The answer, of a content type, to what the memory was asked and answered; None where there is none."""
         managed = await self._writer.again(window)
         if managed.body is None:
             return None
@@ -299,7 +298,7 @@ class Forwarder:
             except UPSTREAM_ERRORS as error:
                 call.end(error)
                 continue
-            if upstream.status == 200:
+            if upstream.status == 200 and _kind(upstream) == kind:
                 self._figures.rounds += 1
                 return PassingAnswer(upstream, call)
             call.head(upstream)
@@ -324,6 +323,11 @@ class Forwarder:
         text = without(f"{type(error).__name__}: {error}".encode("utf-8", "replace"), secrets).decode()
         reason = f"the upstream cannot be reached ({text})"
         return _json(502, body(reason, "look whether it runs, and whether --upstream of the proxy names it"))
+
+
+def _kind(response: aiohttp.ClientResponse) -> str:
+    """The content type of an answer."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class ClientGoneError(Exception):
@@ -387,7 +391,9 @@ class Rounds:
         headers: dict[str, str],
         passing: PassingRequest,
         tools: ToolStream | ToolBody,
+        kind: str,
     ) -> None:
+        self._kind = kind
         self._forwarder, self._request, self._headers = forwarder, request, headers
         self._passing, self._tools = passing, tools
         self._answers: list[PassingAnswer] = []
@@ -397,7 +403,7 @@ class Rounds:
         window, call = self._passing.window, self._passing.call
         if not self._tools.asks or window is None or call is None:
             return None
-        answer = await self._forwarder.next_round(self._request, self._headers, window, call.marker)
+        answer = await self._forwarder.next_round(self._request, self._headers, window, call.marker, self._kind)
         if answer is not None:
             self._tools.follow()
             self._answers.append(answer)

@@ -122,7 +122,10 @@ def _chosen(
                 place = at + 1
                 break
     if len(asked) - 1 not in shown:
-        raise InputError("the last message does not fit the window of its port; give it a larger one")
+        raise InputError(
+            "the last message does not fit the window of its port, or its session masks what is said; give the port a "
+            "larger one"
+        )
     instructs = {at: message for at, message in enumerate(given) if _role(message) in INSTRUCTING}
     chosen = sorted({**shown, **instructs}.items())
     if is_whole(given) and not is_whole([message for _, message in chosen]):

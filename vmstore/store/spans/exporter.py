@@ -22,6 +22,7 @@ from vmstore.views.projection import Progress
 
 Json = dict[str, Any]
 SPANS_MAX = 64  # of one request
+REASON_MAX = 200  # characters of what a collector says
 PATH = "/v1/traces"
 OPEN = "open"
 TIMEOUT_S = 10.0
@@ -78,9 +79,8 @@ class SpanExporter:
         except (msgspec.DecodeError, AttributeError):
             return  # a collector may answer anything beside its 200
         if rejected := int(partly.get("rejectedSpans") or 0):
-            raise SpanExportError(
-                f"the collector took all but {rejected} spans: {partly.get('errorMessage') or 'it says not why'!s:.200}"
-            )
+            why = str(partly.get("errorMessage") or "it says not why")[:REASON_MAX]
+            raise SpanExportError(f"the collector took all but {rejected} spans: {why}", code="taken-in-part")
 
 
 def export_spans(

@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from vmstore.core.asof import Head
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
@@ -73,6 +72,7 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _export_spans(arguments: argparse.Namespace, screen: Screen) -> int:
     """Posts calls as spans, until Ctrl-C where it follows."""
+    from vmstore.core.asof import Head
     from vmstore.errors import SpanExportError
     from vmstore.store.spans.exporter import SpanExporter
 
@@ -185,7 +185,6 @@ COMMANDS = (
         (
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
             "vmstore export agent.vms planning-220 --out planning.md",
-            "vmstore export agent.vms --out agent.chat.jsonl",
             "vmstore export agent.vms --spans-to http://localhost:4318 --follow",
         ),
         export,
