@@ -112,5 +112,5 @@ def test_a_planted_fault_is_seen(store: Store, monkeypatch: pytest.MonkeyPatch) 
     text = "MUTATIONS count(*) BY session ACROSS SESSIONS"
     rows = list(store.query(text))
     monkeypatch.setattr(duckdb_executor, "MANY", 0)
-    monkeypatch.setattr(duckdb_executor, "_bounds", lambda scope: " AND m.session = 1")
+    monkeypatch.setattr(duckdb_executor, "_bounds", lambda scope: " WHERE m.session = 1")
     assert list(store.query(text)) != rows

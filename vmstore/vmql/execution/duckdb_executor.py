@@ -29,28 +29,32 @@ MANY = 50_000  # mutations: fewer are decoded sooner than DuckDB is loaded
 ALIKE = frozenset(
     ("count", "sum", "min", "max", "avg", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "nullif", "SELECT")
 )
-HELD = ("position", "session", "turn", "call", "kind", "page", "at", "logged_at", "cause")
 START = "FROM vm_mutations(:rows) g"
 
 _MADE = (Create.NUMBER, Update.NUMBER, Compress.NUMBER)
 _CAME = (FaultIn.NUMBER, Prefetch.NUMBER)
 _SHOWN = (*_MADE, *_CAME, Evict.NUMBER)
 _L0, _L2 = int(Tier.L0), int(Tier.L2)
-_KINDS = ", ".join(f"({number}, '{name}')" for number, name in MUTATION_NAMES.items())
-_COLUMNS = f"""m.position, s."name" AS session, m.turn, m.call, k.word AS kind,
- CASE m.kind WHEN {Segment.NUMBER} THEN m.summary ELSE nullif(m.page, 0) END AS page,
- coalesce(m.reference, nullif(m.first, 0), m.citing) AS cause, m."at", m.logged_at,
- CASE m.kind WHEN {FaultIn.NUMBER} THEN m.tier WHEN {Prefetch.NUMBER} THEN {_L2} WHEN {Evict.NUMBER} THEN {_L0} END
-  AS tier_before,
- CASE WHEN m.kind = {Create.NUMBER} THEN {_L2} WHEN m.kind IN {_CAME} THEN {_L0}
-  WHEN m.kind = {Evict.NUMBER} THEN CASE WHEN m.level IS NULL THEN {_L2} ELSE {_L0} END END AS tier_after,
- CASE m.kind WHEN {Update.NUMBER} THEN m.version - 1 WHEN {Compress.NUMBER} THEN m.version END AS version_before,
- CASE WHEN m.kind IN {_MADE} THEN m.version END AS version_after,
- CASE WHEN m.kind IN {_SHOWN} THEN m.level END AS level,
- CASE m.kind WHEN {Reply.NUMBER} THEN m.tokens_out ELSE m.tokens END AS tokens"""
-_ROWS = f"""FROM (SELECT {_COLUMNS} FROM mutations m JOIN sessions s ON s.session = m.session
- JOIN (VALUES {_KINDS}) k(number, word) ON k.number = m.kind{{bounds}}) g"""
-COLUMNS = frozenset((*HELD, "tier_before", "tier_after", "version_before", "version_after", "level", "tokens"))
+_LAST_KIND = max(MUTATION_NAMES)
+_KINDS = ", ".join(f"'{MUTATION_NAMES.get(number, f'kind {number}')}'" for number in range(1, _LAST_KIND + 1))
+COLUMNS = {
+    **{name: f'm."{name}"' for name in ("position", "turn", "call", "at", "logged_at")},
+    "session": 's."name"',
+    "kind": f"CASE WHEN m.kind <= {_LAST_KIND} THEN ([{_KINDS}])[m.kind] ELSE 'kind ' || m.kind END",
+    "page": f"CASE m.kind WHEN {Segment.NUMBER} THEN m.summary ELSE nullif(m.page, 0) END",
+    "cause": "coalesce(m.reference, nullif(m.first, 0), m.citing)",
+    "tier_before": f"""CASE m.kind WHEN {FaultIn.NUMBER} THEN m.tier WHEN {Prefetch.NUMBER} THEN {_L2}
+  WHEN {Evict.NUMBER} THEN {_L0} END""",
+    "tier_after": f"""CASE WHEN m.kind = {Create.NUMBER} THEN {_L2} WHEN m.kind IN {_CAME} THEN {_L0}
+  WHEN m.kind = {Evict.NUMBER} THEN CASE WHEN m.level IS NULL THEN {_L2} ELSE {_L0} END END""",
+    "version_before": f"CASE m.kind WHEN {Update.NUMBER} THEN m.version - 1 WHEN {Compress.NUMBER} THEN m.version END",
+    "version_after": f"CASE WHEN m.kind IN {_MADE} THEN m.version END",
+    "level": f"CASE WHEN m.kind IN {_SHOWN} THEN m.level END",
+    "tokens": f"CASE m.kind WHEN {Reply.NUMBER} THEN m.tokens_out ELSE m.tokens END",
+}
+"""What the columns say of each field of MUTATIONS that they hold."""
+_NAMED = " JOIN sessions s ON s.session = m.session"
+FEW = 16  # lanes that are written out: beyond them a join is quicker
 
 
 def suits(found: Plan, scope: Scope) -> bool:
@@ -61,7 +65,7 @@ def suits(found: Plan, scope: Scope) -> bool:
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
     alike = called <= ALIKE and not re.search(r"LIKE|->|%| [*/-] | \+ (?!1\Z)|DISTINCT", found.body)
-    return summed and alike and used <= COLUMNS and mutations_in(scope) >= MANY
+    return summed and alike and used <= COLUMNS.keys() and mutations_in(scope) >= MANY
 
 
 def mutations_in(scope: Scope) -> int:
@@ -76,19 +80,27 @@ def mutations_in(scope: Scope) -> int:
 
 def answer(db: Any, found: Plan, scope: Scope, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a plan that suits, asked of a connection with the tables of the segments."""
-    body = found.body.replace(START, _ROWS.format(bounds=_bounds(scope)))
+    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in COLUMNS.items() if f'"{name}"' in found.body)
+    join = _NAMED if COLUMNS["session"] in columns else ""
+    rows = f"FROM (SELECT {columns or 'NULL'} FROM mutations m{join}{_bounds(scope)}) g"
+    body = found.body.replace(START, rows)
     names = [name for name in values if re.search(rf":{name}\b", body)]
     body = re.sub(r"(?<!:):(\w+)", r"$\1", body)
-    rows: list[tuple[Any, ...]] = db.execute(body, {name: values[name] for name in names}).fetchall()
-    return rows
+    taken: list[tuple[Any, ...]] = db.execute(body, {name: values[name] for name in names}).fetchall()
+    return taken
 
 
 def _bounds(scope: Scope) -> str:
-    """The sessions a scope sees and the stretch of each; `sessions` leaves out those that are hidden."""
+    """Which mutations a scope sees: of all sessions but those that are hidden, or of each some."""
+    views = scope.world.views
     if scope.whole:
-        return ""
+        hidden: list[Any] = views.execute("SELECT session FROM sessions WHERE hidden <> 0").fetchall()
+        return f" WHERE m.session NOT IN ({', '.join(str(key) for (key,) in hidden)})" if hidden else ""
     sql = f"WITH {scope.lane_sql} SELECT session, since, until FROM lane"
-    lanes: list[Any] = scope.world.views.execute(sql, scope.values).fetchall()
+    lanes: list[Any] = views.execute(sql, scope.values).fetchall()
+    if len(lanes) <= FEW:
+        within = "(m.session = {} AND m.position > {} AND m.position <= {})"
+        return f" WHERE {' OR '.join(within.format(*lane) for lane in lanes) or 'false'}"
     listed = ", ".join(f"({session}, {since}, {until})" for session, since, until in lanes)
     return (
         f" JOIN (VALUES {listed}) lane(session, since, until) ON lane.session = m.session"
