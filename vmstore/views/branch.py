@@ -75,8 +75,11 @@ class Branch:
     def rows(self, sql: str, positions: Iterable[int]) -> Iterator[tuple[Any, ...]]:
         """Rows of `sql` (parameters: session, JSON list of positions), each asked of its writer."""
         groups: dict[int, list[int]] = {}
-        for position in positions:
-            groups.setdefault(self.owner(position), []).append(position)
+        if len(self.stretches) == 1:
+            groups = {self.stretches[0].session: list(positions)}
+        else:
+            for position in positions:
+                groups.setdefault(self.owner(position), []).append(position)
         for session, wanted in groups.items():
             yield from self.db.execute(sql, (session, str(wanted)))
 

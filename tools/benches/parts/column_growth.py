@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ GROWN = Goal("any column of VMQL from 8,000 to 16,000 pages: CPU, worst", 2.2, L
 GOALS = (GROWN,)
 
 PAGES = (8_000, 200)
-ROUNDS = (3, 2)
+ROUNDS, AGAIN = (3, 2), 4  # noise only adds
 LEAST_S = 0.004  # what takes less is what every statement takes
 
 
 def measure(bench: Bench) -> Iterator[Row]:
-    """The row; the worst columns are messages."""
+    """The row; the worst columns are told on the side."""
     figures = taken(bench)
     for column, figure in sorted(figures.items(), key=lambda item: -item[1])[:5]:
         bench.say(f"  {figure:.3g} times for twice the pages: {column}")
@@ -29,14 +30,19 @@ def measure(bench: Bench) -> Iterator[Row]:
 
 
 def taken(bench: Bench) -> dict[str, float]:
-    """By column how many times as long the larger session takes."""
+    """By column how many times as long the larger session takes; what seems too long is measured again."""
     count = bench.size(*PAGES)
     paths = [stores.built(bench, f"grown-{n}", lambda place, n=n: build(place, n)) for n in (count, 2 * count)]
-    costs = []
-    for path in paths:
-        with doors.opened(path) as store:
-            costs.append({asked: cost(bench, store, asked) for asked in statements()})
-    return {asked: max(costs[1][asked], LEAST_S) / max(costs[0][asked], LEAST_S) for asked in statements()}
+    found = {}
+    with doors.opened(paths[0]) as small, doors.opened(paths[1]) as large:
+        for asked in statements():
+            least = [math.inf, math.inf]
+            for _ in range(AGAIN):
+                least = list(map(min, least, costs(bench, (small, large), asked)))
+                found[asked] = max(least[1], LEAST_S) / max(least[0], LEAST_S)
+                if found[asked] <= GROWN.goal:
+                    break
+    return found
 
 
 def statements() -> Iterator[str]:
@@ -45,15 +51,18 @@ def statements() -> Iterator[str]:
         yield from (f"{name} count({column}) WHERE {column} IS NOT NULL" for column in relation.fields)
 
 
-def cost(bench: Bench, store: Store, asked: str) -> float:
-    """The least seconds of CPU of some rounds."""
-    list(store.query(asked))
+def costs(bench: Bench, asked_of: Sequence[Store], asked: str) -> list[float]:
+    """The least seconds of CPU of some rounds, of each store; they take turns."""
+    acts = [lambda store=store: len(list(store.query(asked))) for store in asked_of]
+    for act in acts:
+        act()
     gc.collect()
     gc.disable()  # as in a race
     try:
-        return min(bench.time("vmstore", lambda: len(list(store.query(asked)))) for _ in range(bench.size(*ROUNDS)))
+        rounds = [[bench.time("vmstore", act) for act in acts] for _ in range(bench.size(*ROUNDS))]
     finally:
         gc.enable()
+    return list(map(min, zip(*rounds, strict=True)))
 
 
 def build(place: Path, count: int) -> None:

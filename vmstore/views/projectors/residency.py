@@ -7,7 +7,8 @@ in `residents`. A fork takes a copy of what it inherits at its first pack, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from enum import Enum
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -168,20 +169,36 @@ class Return(NamedTuple):
 
 def returns(lane: Branch, position: int) -> list[Return]:
     """Every time a page came back to L0 after it had left, up to a position, in order."""
-    left: dict[int, int] = {}
-    found = []
-    for (f, page), (t, content, since, _) in sorted(stays(lane, position).items()):
-        if f == since and page in left:
-            found.append(Return(f, page, left[page], content))
-        if t is not None:
-            left[page] = t
-    return found
+    return [Return(*row) for row in lane.db.execute(_RETURNS, _seen_by(lane, position))]
 
 
 def leavings(lane: Branch, position: int) -> list[int]:
     """The positions at which pages left L0, up to a position; one entry a page and departure."""
-    found = stays(lane, position)
-    return sorted(t for (_, page), (t, *_) in found.items() if t is not None and (t, page) not in found)
+    return [left for (left,) in lane.db.execute(_LEAVINGS, _seen_by(lane, position))]
+
+
+class MoveWay(Enum):
+    """The ways of a move: into the prompt, out of it, or within."""
+
+    CAME = "came"
+    LEFT = "left"
+    STAYED = "stayed"
+
+
+Change = tuple[int, int, int | None, int | None]
+"""A pack, a page that it moves, and the positions of the content that was shown before and is after; None for none."""
+
+
+def changes(lane: Branch, position: int, ways: Container[MoveWay]) -> list[Change]:
+    """The moves by each pack up to a position that go some ways, in no order."""
+    lanes = _seen_by(lane, position)
+    return [row for way, sql in _CHANGES.items() if way in ways for row in lane.db.execute(sql, lanes)]
+
+
+def _seen_by(lane: Branch, position: int) -> dict[str, str]:
+    """The stretches of a lane, as the statements over its stays take them."""
+    stretches = ",".join(f"[{stretch.session},{stretch.high}]" for stretch in lane.upto(position))
+    return {"lanes": f"[{stretches}]"}
 
 
 def last_entries(lane: Branch, position: int) -> dict[int, int]:
@@ -264,3 +281,26 @@ _ENTERED = """SELECT page FROM classes CROSS JOIN spans
   UNION SELECT page FROM residents WHERE session = :s AND f > :p AND f <= :q"""
 _AT = _at("f, page, content, level, rank, since")
 _ORDER = _at("rank, page, since, content")
+
+
+def _in_turn(beside: str) -> str:
+    """The stays of each page in turn, with values of the one before or the one after."""
+    of = "ON x.session = l.session AND x.f <= l.high"
+    return f"""WITH l(session, high) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:lanes)),
+ run AS (SELECT page, f, t, content, since, rank, {beside} FROM (
+  SELECT page, f, max(t) AS t, content, since, rank FROM (
+   SELECT x.page AS page, x.f AS f, iif(x.t <= l.high, x.t, NULL) AS t, x.content AS content, x.since AS since,
+    x.rank AS rank FROM l CROSS JOIN spans x {of}
+   UNION ALL SELECT x.page, x.f, NULL, x.content, x.since, x.rank FROM l CROSS JOIN residents x {of}) GROUP BY page, f)
+  WINDOW w AS (PARTITION BY page ORDER BY f))"""
+
+
+_GONE, _NEXT = _in_turn("lag(t) OVER w AS gone"), _in_turn("lead(f) OVER w AS next")
+_WAS = _in_turn("lag(t) OVER w AS gone, lag(content) OVER w AS was, lag(rank) OVER w AS stood")
+_RETURNS = f"{_GONE} SELECT f, page, gone, content FROM run WHERE f = since AND gone IS NOT NULL ORDER BY f, page"
+_LEAVINGS = f"{_NEXT} SELECT t FROM run WHERE t IS NOT NULL AND next IS NOT t ORDER BY t"
+_CHANGES = {
+    MoveWay.CAME: f"{_GONE} SELECT f, page, NULL, content FROM run WHERE gone IS NOT f",
+    MoveWay.LEFT: f"{_NEXT} SELECT t, page, content, NULL FROM run WHERE t IS NOT NULL AND next IS NOT t",
+    MoveWay.STAYED: f"{_WAS} SELECT f, page, was, content FROM run WHERE gone IS f AND (was, stood) <> (content, rank)",
+}

@@ -10,7 +10,7 @@ from vmstore.core.page import LinkKind, PageType, Role, Standing, WordEnum
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import held
 from vmstore.views.reads.annotations import notes_of
-from vmstore.views.reads.tags import aliases, given, tokens_of
+from vmstore.views.reads.tags import aliases, given
 
 
 class SegmentState(WordEnum):
@@ -48,6 +48,7 @@ class _Page(NamedTuple):
     message: int
     type: int
     hint: str | None
+    tokens: int
 
 
 TOPIC_SUMMARY = "topic_"
@@ -79,8 +80,10 @@ class _View:
         self.at, self.numbers = [cut[0] for cut in cuts], [cut[1] for cut in cuts]
         self.titles = {summary: title for _, _, summary, title in cuts if summary}
         self.changed: dict[int, int] = {}
+        self.tokens = {page: row.tokens for page, row in self.pages.items()}
         for s in stretches:
-            self.changed.update(lane.db.execute(_CHANGED, (s.session, s.low, s.high)))
+            for page, changed, tokens in lane.db.execute(_CHANGED, (s.session, s.low, s.high)):
+                self.changed[page], self.tokens[page] = changed, tokens
         sources: dict[int, list[int]] = {}
         for source, target, kind in held(lane, position):
             if kind == LinkKind.DERIVES and source in self.pages and target in self.pages:
@@ -91,7 +94,6 @@ class _View:
         for tag, tagged in given(lane, position).items():
             for number in tagged:
                 self.tags.setdefault(number, []).append(ends.get(tag, tag))
-        self.tokens = tokens_of(lane, set(self.pages), position)
 
     def number_of(self, page: int) -> int:
         """The segment in force where a page was made, from 1."""
@@ -160,10 +162,10 @@ def _summary(row: _Page) -> bool:
     return row.type == PageType.SUMMARY
 
 
-_PAGES = f"""SELECT page, turn, message, type, hint FROM pages WHERE session = ? AND page > ? AND page <= ?
+_PAGES = f"""SELECT page, turn, message, type, hint, tokens FROM pages WHERE session = ? AND page > ? AND page <= ?
   AND (type = {int(PageType.SUMMARY)}
     OR message > 0 AND role IN ({int(Role.USER)}, {int(Role.ASSISTANT)}, {int(Role.TOOL)})) ORDER BY page"""
 _CUTS = """SELECT position, number, summary, title FROM segments
   WHERE session = ? AND position > ? AND position <= ? ORDER BY position"""
-_CHANGED = """SELECT page, max(position) FROM changes WHERE session = ? AND position > ? AND position <= ? AND level = 0
-  GROUP BY page"""
+_CHANGED = """SELECT page, max(position), tokens FROM changes
+  WHERE session = ? AND position > ? AND position <= ? AND level = 0 GROUP BY page"""

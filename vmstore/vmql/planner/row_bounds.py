@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmstore.core.page import Tier
-from vmstore.views.reads.context_changes import MoveWay
+from vmstore.views.projectors.residency import MoveWay
 from vmstore.vmql.planner.plan import limit
 from vmstore.vmql.planner.scope import EVERYWHERE, Bounds, OneSession, Params, Scope, given
 from vmstore.vmql.planner.values import word_of

@@ -9,7 +9,7 @@ from vmstore.core.text.tool_outcome import ToolOutcome
 from vmstore.views.projectors.sessions import SessionFidelity
 from vmstore.views.reads.turn_tiers import MemoryTier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, REAL, TEXT, TIME, word
-from vmstore.vmql.relations.relation import Field, Path, Relation, asked, by, fields, joins
+from vmstore.vmql.relations.relation import ACROSS, CHAIN, Field, Path, Relation, asked, by, fields, joins
 from vmstore.vmql.relations.shared_columns import SESSION, USER, WRITER, beside, past, scan
 
 
@@ -128,7 +128,10 @@ CALLS = Relation(
         beside("compacted k", "c", "position"),
         beside("others o", "c", "call"),
         beside("asked_tools q", "c", "call"),
-        by(f"LEFT JOIN calls b ON b.session = ({_BEFORE}) AND b.call = c.call - 1"),
+        by(
+            "LEFT JOIN calls b ON b.session = c.session AND b.call = c.call - 1",
+            **dict.fromkeys((CHAIN, ACROSS), f"LEFT JOIN calls b ON b.session = ({_BEFORE}) AND b.call = c.call - 1"),
+        ),
     ),
     ("c.position",),
     moment="c.position",

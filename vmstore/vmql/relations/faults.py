@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
-from itertools import repeat
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from vmstore.core.decision import Denial
 from vmstore.core.page import Tier
 from vmstore.views.branch import Branch
-from vmstore.views.reads.context_changes import EVERY_WAY, Move, MoveWay, moves_at
+from vmstore.views.projectors.residency import MoveWay
+from vmstore.views.reads.context_changes import EVERY_WAY, Move, moves_at
 from vmstore.views.reads.faults import faults_at
 from vmstore.views.reads.reasons import use_of, word_of
 from vmstore.views.reads.resolve_asof import moment_at
@@ -57,27 +57,33 @@ def moves_of(
     looked_up = any(name in wanted for name in _LOOKED_UP)
     ways = EVERY_WAY if "away_calls" in wanted else ways  # it is told by where each page left
     for own in lanes:
-        first, moves = max(own.low, own.since), moves_at(own.lane, own.until, wanted, ways)
-        beside = _beside(own, moves, first, wanted) if looked_up else repeat((None, None, None, None, None))
-        for (position, page, before, after, *shown), (session, turn, call, *tool) in zip(moves, beside, strict=False):
+        first, beside = max(own.low, own.since), _beside(own, wanted) if looked_up else None
+        for move in moves_at(own.lane, own.until, wanted, ways):
+            position, page, before, after, *shown = move
+            session, turn, call, *tool = _NONE if beside is None else beside(move, position > first)
             if position > first:
                 tiers = _OUT if before is None else _IN, _OUT if after is None else _IN
                 yield (position, session, turn, call, page, *tiers, before, after, *shown, *tool)
 
 
-def _beside(own: ScopedSession, moves: list[Move], first: int, wanted: Container[str]) -> Iterator[tuple[Any, ...]]:
-    """Session, turn and call of each move after a position, the tool of its page, and for how many calls it was out."""
+_NONE = (None,) * 5
+
+
+def _beside(own: ScopedSession, wanted: Container[str]) -> Callable[[Move, bool], tuple[Any, ...]]:
+    """Tells of each move in turn session, turn and call, the tool of its page, and for how many calls that was out."""
     name, tools = own.writers(), tools_at(own.lane, own.until) if "tool" in wanted else {}
     moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
     left: dict[int, int] = {}  # the pack that a page left with last
-    for move in moves:
+
+    def beside(move: Move, asked: bool) -> tuple[Any, ...]:
         since = left.pop(move.page, None) if move.level_before is None else None
         if move.level_after is None:
             left[move.page] = move.position
-        if move.position <= first:
-            yield (None,) * 5
-            continue
+        if not asked:
+            return _NONE
         if move.position not in moments:
             moments[move.position] = name(move.position), *moment_at(own.lane, move.position)
         away = _calls_since(own.lane, since, move.position) if "away_calls" in wanted else None
-        yield (*moments[move.position], tools.get(move.page, NO_TOOL).tool, away)
+        return (*moments[move.position], tools.get(move.page, NO_TOOL).tool, away)
+
+    return beside
