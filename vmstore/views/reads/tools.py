@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from vmstore.core.address import page_name, page_position
+from vmstore.core.address import page_position
 from vmstore.core.erasure import ErasedContent, gone
-from vmstore.core.page import Modality
 from vmstore.core.text.json_text import loads
 from vmstore.core.text.tool_call import call_in
 from vmstore.core.text.tool_outcome import ToolOutcome
@@ -16,7 +15,6 @@ from vmstore.log.port import Log
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.stored_cells import read_cells
-from vmstore.work.observation import Observation, compressed, tokens
 
 ANSWER_BYTES_MAX = 64 << 10  # of an answer, read for its reason and to compare it
 
@@ -41,51 +39,6 @@ def tools_at(lane: Branch, position: int) -> dict[int, PageTool]:
     }
 
 
-def observed(log: Log, lane: Branch, name: str, after: int, position: int) -> list[Observation]:
-    """The observations of a session between two positions: its calls of tools with their answers and reasons."""
-    calls = answered_calls(lane, log, after, position)
-    reasons = _reasons(log, lane, [call.call for call in calls])
-    return [_observation(name, call, reasons.get(call.call, "")) for call in calls]
-
-
-def saved(log: Log, lane: Branch, name: str, after: int, position: int) -> tuple[int, int] | None:
-    """The tokens of a session's observations between two positions, and of their shorter forms; None of none."""
-    forms = [compressed(one) for one in observed(log, lane, name, after, position)]
-    if not forms:
-        return None
-    return sum(form.original_tokens for form in forms), sum(form.compressed_tokens for form in forms)
-
-
-def _observation(session: str, call: AnsweredCall, reasoning: str) -> Observation:
-    asked = len(json.dumps(call.arguments, ensure_ascii=False, default=str)) + len(reasoning)
-    return Observation(
-        session,
-        page_name(call.call),
-        page_name(call.result),
-        call.turn,
-        call.tool,
-        call.arguments,
-        call.answer,
-        call.failed,
-        reasoning,
-        call.tokens + tokens("x" * asked),
-    )
-
-
-def _reasons(log: Log, lane: Branch, calls: Sequence[int]) -> dict[int, str]:
-    """The reason of each call: what its message says before it, thoughts too."""
-    rows: list[Any] = list(lane.rows(_BESIDE, calls))
-    contents = read_cells(log, lane.db, {cell: sealed for _, cell, sealed in rows}, gone)
-    reasons: dict[int, list[str]] = {}
-    for call, cell, _ in rows:
-        if not isinstance(contents[cell], ErasedContent):
-            reasons.setdefault(call, []).append(contents[cell].decode("utf-8", "replace").strip())
-    return {call: "\n".join(texts) for call, texts in reasons.items()}
-
-
-_BESIDE = f"""SELECT c.page, p.cell, p.commitment FROM pages c CROSS JOIN pages p ON p.session = c.session
-  AND p.message = c.message AND p.page < c.page WHERE c.session = ? AND c.page IN (SELECT value FROM json_each(?))
-  AND c.message AND p.modality = {int(Modality.TEXT)} AND p.cell IS NOT NULL ORDER BY p.page"""
 _TOOLS = "SELECT page, tool, name, outcome FROM tools WHERE session = ? AND page > ? AND page <= ?"
 assert _TOOLS.partition(" FROM ")[0].count(",") == len(PageTool._fields), (
     "a row becomes a tuple by place, after its page"
