@@ -177,6 +177,7 @@ if TYPE_CHECKING:
     from vmstore.store.work.artifacts import ArtifactInfo, Artifacts
     from vmstore.store.work.atoms import AtomInfo, Atoms
     from vmstore.store.work.digests import Digests
+    from vmstore.store.work.forms import AggregateInfo, Forms
     from vmstore.store.work.hand_off import HandOff
     from vmstore.store.work.observations import ObservationInfo, RecommendedLoad, SessionHit, WorkSearch
     from vmstore.store.work.plans import AgentPlan, Plans
@@ -266,8 +267,8 @@ __all__ = [
     "LedgerModel", "TextReply", "TokenCounts", "SpanExporter", "SpanExportError",
     "SegmentInfo", "TagInfo", "AliasSuggestion",
     # an agent's work
-    "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "HandOff",
-    "AgentTask", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
+    "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "Forms", "HandOff",
+    "AgentTask", "AggregateInfo", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
     "ObservationInfo", "RecommendedLoad", "SessionHit", "WorkSearch", "AgentPlan", "Plans", "VBriefTools", "AbiPage",
     "MemoryABI", "PackedDigests", "TaskDigest", "DisclosureStep", "PlanStep", "BriefTier", "CapturedSession",
     "CompressionMetadata", "CompressionStats", "Playbook", "PlaybookEntry", "TodoItem", "TodoList", "VBriefDocument",
@@ -360,6 +361,7 @@ _HOMES = {
     "vmstore.store.work.artifacts": "ArtifactInfo Artifacts",
     "vmstore.store.work.atoms": "AtomInfo Atoms",
     "vmstore.store.work.digests": "Digests",
+    "vmstore.store.work.forms": "AggregateInfo Forms",
     "vmstore.store.work.hand_off": "HandOff",
     "vmstore.store.work.observations": "ObservationInfo RecommendedLoad SessionHit WorkSearch",
     "vmstore.store.work.plans": "AgentPlan Plans",

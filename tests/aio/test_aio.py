@@ -33,6 +33,7 @@ from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.aio.work.artifacts import Artifacts as AsyncArtifacts
 from vmstore.aio.work.artifacts import Atoms as AsyncAtoms
 from vmstore.aio.work.digests import Digests as AsyncDigests
+from vmstore.aio.work.forms import Forms as AsyncForms
 from vmstore.aio.work.plans import Plans as AsyncPlans
 from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
 from vmstore.aio.work.work import SessionWork as AsyncSessionWork
@@ -48,6 +49,7 @@ from vmstore.store.store import Store, memory_store, open_store
 from vmstore.store.work.artifacts import Artifacts
 from vmstore.store.work.atoms import Atoms
 from vmstore.store.work.digests import Digests
+from vmstore.store.work.forms import Forms
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.vbrief import VBriefTools
 
@@ -75,6 +77,7 @@ TWINS = [
     (vmstore.StoreWork, AsyncStoreWork),
     (Plans, AsyncPlans),
     (Digests, AsyncDigests),
+    (Forms, AsyncForms),
     (Artifacts, AsyncArtifacts),
     (Atoms, AsyncAtoms),
     (VBriefTools, AsyncVBriefTools),

@@ -89,4 +89,9 @@ def test_observations_are_listed_in_steps_and_opened(run: Run, path: str) -> Non
     assert "no rule to make target" in run("observations", path, "mon", "--expand", page).out
     assert run("observations", path, "mon", "--expand", page, "--json").json["output"].startswith("Error: no rule")
     assert "is no observation" in run("observations", path, "mon", "--expand", "p9999").err
+    together = run("observations", path, "mon", "--together", "--json").json
+    assert sum(len(form["pages"]) for form in together["aggregates"]) == 2
+    assert together["savings"]["original_tokens"] == document["savings"]["original_tokens"]
+    shown = run("observations", path, "mon", "--together")
+    assert "2 observations of" in shown.err and "make test" in shown.out
     assert run("observations", path, "wed").err.strip() == "no tool was called"

@@ -34,6 +34,7 @@ from vmstore.aio.wire import Wire as AsyncWire
 from vmstore.aio.work.artifacts import Artifacts as AsyncArtifacts
 from vmstore.aio.work.artifacts import Atoms as AsyncAtoms
 from vmstore.aio.work.digests import Digests as AsyncDigests
+from vmstore.aio.work.forms import Forms as AsyncForms
 from vmstore.aio.work.plans import Plans as AsyncPlans
 from vmstore.aio.work.vbrief import VBriefTools as AsyncVBriefTools
 from vmstore.aio.work.work import SessionWork as AsyncSessionWork
@@ -44,6 +45,7 @@ from vmstore.store.store import ALIASES
 from vmstore.store.work.artifacts import Artifacts
 from vmstore.store.work.atoms import Atoms
 from vmstore.store.work.digests import Digests
+from vmstore.store.work.forms import Forms
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.vbrief import VBriefTools
 from vmstore.vm.kernel.keywords import LiveSettings, WhatIf
@@ -53,13 +55,13 @@ PARTS = (
     vmstore.Session, vmstore.Admin, vmstore.Trust, vmstore.Sharing, vmstore.Lineage,
     vmstore.SessionMemory, vmstore.FactMemory, vmstore.TagMemory, vmstore.SegmentMemory, vmstore.TurnMemory,
     vmstore.StoreFacts, vmstore.Wire, vmstore.Debug, vmstore.Context, vmstore.Result,
-    vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, Artifacts, Atoms, VBriefTools,
+    vmstore.SessionWork, vmstore.StoreWork, Plans, Digests, Forms, Artifacts, Atoms, VBriefTools,
 )  # fmt: skip
 TWINS = (
     vmstore.aio.Store, Catalog, SearchIndex,
     vmstore.aio.Session, AsyncAdmin, AsyncTrust, AsyncSharing, AsyncLineage, AsyncMemory,
     FactMemory, TagMemory, SegmentMemory, TurnMemory, StoreFacts,
-    AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult,
+    AsyncWire, AsyncDebug, vmstore.aio.Context, AsyncResult, AsyncForms,
     AsyncSessionWork, AsyncStoreWork, AsyncPlans, AsyncDigests, AsyncArtifacts, AsyncAtoms, AsyncVBriefTools,
 )  # fmt: skip
 LIMITED = tuple(case for case in (*PARTS, *TWINS) if case not in (vmstore.Context, vmstore.Result))

@@ -7,11 +7,13 @@ observations as they stand. How relevant a step is falls by .15 from one to the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
+from vmstore.work.aggregate import aggregated
 from vmstore.work.observation import (
     KeyFact,
     Observation,
@@ -162,9 +164,22 @@ def _todos(of: SessionRecord) -> Iterator[str]:
 def _account(of: SessionRecord, facts: Sequence[Sequence[KeyFact]], learned: Sequence[str]) -> Iterator[str]:
     yield from of.summaries
     yield from (f"- {each}" for each in learned)
+    if LINE_TOKENS_MAX * len(of.observations) > LIMITS[ACCOUNT]:
+        yield from _turns(of.observations, facts)
+        return
     share = max(LINE_TOKENS_MAX, LIMITS[ACCOUNT] // max(len(of.observations), 1))
     for one, own in zip(of.observations, facts, strict=True):
         yield f"- {one.page}: {compressed(one, tokens_max=share, facts=own).summary}"
+
+
+def _turns(seen: Sequence[Observation], facts: Sequence[Sequence[KeyFact]]) -> Iterator[str]:
+    """One form of the observations of each turn, where there is no room for one of each."""
+    turns = [list(turn) for _, turn in groupby(zip(seen, facts, strict=True), key=lambda pair: pair[0].turn)]
+    share = max(LINE_TOKENS_MAX, LIMITS[ACCOUNT] // len(turns) - 4)
+    for turn in turns:
+        form = aggregated([one for one, _ in turn], tokens_max=share, facts=[own for _, own in turn])
+        pages = turn[0][0].page if len(turn) == 1 else f"{turn[0][0].page} to {turn[-1][0].page}"
+        yield f"- {pages}: {form.summary}"
 
 
 def _raw(of: SessionRecord) -> Iterator[str]:

@@ -131,11 +131,11 @@ def compressed(
     if not allow_lossy or not facts:
         return whole
     room = min(max(int(of.tokens * target_ratio), TOKENS_MIN), tokens_max)
-    chosen = _chosen(facts, room)
-    if preserve_key_facts and any(fact.weight >= HEAVY and at not in chosen for at, fact in enumerate(facts)):
+    kept = chosen(facts, room)
+    if preserve_key_facts and any(fact.weight >= HEAVY and at not in kept for at, fact in enumerate(facts)):
         needed = sum(tokens(fact.text) + 1 for fact in facts if fact.weight >= HEAVY)
-        chosen = _chosen(facts, min(max(room, needed), max(int(of.tokens * RATIO_MAX), room)))
-    summary = "; ".join(chosen[at] for at in sorted(chosen))
+        kept = chosen(facts, min(max(room, needed), max(int(of.tokens * RATIO_MAX), room)))
+    summary = "; ".join(kept[at] for at in sorted(kept))
     spent = tokens(summary)
     if not summary or spent >= of.tokens:
         return whole
@@ -143,14 +143,14 @@ def compressed(
     return CompressedObservation(summary, listed, of.tokens, spent, round(spent / of.tokens, 3), method, True, True)
 
 
-def _chosen(facts: Sequence[KeyFact], room: int) -> dict[int, str]:
-    """The heaviest facts that fit, by their place."""
-    chosen: dict[int, str] = {}
+def chosen(facts: Sequence[KeyFact], room: int) -> dict[int, str]:
+    """The heaviest facts that fit in so many tokens, by their place."""
+    kept: dict[int, str] = {}
     for place, fact in sorted(enumerate(facts), key=lambda placed: -placed[1].weight):
         if text := _fitting(fact.text, room - 1):
             room -= tokens(text) + 1
-            chosen[place] = text
-    return chosen
+            kept[place] = text
+    return kept
 
 
 def kind_of(of: Observation) -> str:
@@ -162,6 +162,11 @@ def kind_of(of: Observation) -> str:
         return "test"
     kind = _KINDS.get(of.tool.lower(), "command")
     return "command" if kind == "shell" else kind
+
+
+def family_of(of: Observation) -> str:
+    """The kind of tool that was called: edit, read, search or shell; of any other its name."""
+    return _KINDS.get(of.tool.lower(), of.tool)
 
 
 def key_facts(of: Observation) -> list[KeyFact]:

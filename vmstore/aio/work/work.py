@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from vmstore.aio.docs import described_by
 from vmstore.aio.work.artifacts import Artifacts, Atoms
 from vmstore.aio.work.digests import Digests
+from vmstore.aio.work.forms import Forms
 from vmstore.aio.work.plans import Plans
 from vmstore.aio.work.vbrief import VBriefTools
 from vmstore.aio.worker import Worker
@@ -51,6 +52,11 @@ class SessionWork:
     def artifacts(self) -> Artifacts:
         """See `vmstore.SessionWork.artifacts`."""
         return Artifacts(self._sync.artifacts, self._worker)
+
+    @property
+    def forms(self) -> Forms:
+        """See `vmstore.SessionWork.forms`."""
+        return Forms(self._sync.forms, self._worker)
 
     async def observations(
         self, at: When | None = None, *, target_ratio: float = RATIO, **moment: Unpack[Moment]

@@ -10,7 +10,7 @@ from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
-    from vmstore.store.work.observations import ObservationInfo
+    from vmstore.store.work.observations import AggregateInfo, ObservationInfo
     from vmstore.store.work.plans import AgentPlan
     from vmstore.store.work.results import GuardInfo, SkillInfo
     from vmstore.work.disclosure import DisclosureStep
@@ -65,6 +65,18 @@ def observations(found: Sequence[ObservationInfo]) -> TextTable:
         TableColumn("observation"): lambda one: StyledText(one.line, "warn" if one.outcome == "error" else ""),
     }
     return table(found, cells)
+
+
+def aggregates(forms: Sequence[AggregateInfo]) -> TextTable:
+    """Forms of several observations in their order: how many calls, their tokens and those of the form."""
+    cells: dict[TableColumn, Callable[[AggregateInfo], Line]] = {
+        TableColumn("calls", right=True): lambda form: number(len(form.pages)),
+        TableColumn("from", style="dim"): lambda form: form.pages[0],
+        TableColumn("tokens", right=True): lambda form: number(form.original_tokens),
+        TableColumn("short", right=True): lambda form: number(form.compressed_tokens),
+        TableColumn("observations"): lambda form: form.summary,
+    }
+    return table(forms, cells)
 
 
 def disclosure(steps: Sequence[DisclosureStep], upto: int) -> list[str]:

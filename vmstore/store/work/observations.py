@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Head
-from vmstore.core.erasure import ErasedContent, gone
-from vmstore.core.page import Modality
 from vmstore.errors import InputError
-from vmstore.log.port import Log
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.segments import segments_at
-from vmstore.views.branch import Branch
+from vmstore.views.reads.observations import observed
 from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.reads.resolve_asof import basis
-from vmstore.views.reads.tools import AnsweredCall, answered_calls
 from vmstore.views.session_end import ended_as
-from vmstore.views.stored_cells import read_cells
 from vmstore.work.disclosure import DisclosureStep, SessionAnswer, SessionRecord, line, of_step, recommended, steps_of
-from vmstore.work.observation import Observation, compressed, tokens
+from vmstore.work.observation import Observation, compressed
 
 SESSIONS_MAX = 10  # that a search gives the steps of
 TODO_TOOLS = ("TodoWrite", "todowrite", "todo_write", "update_plan", "write_todos")
@@ -87,48 +80,7 @@ def observations(session: SessionHost, when: AsOf | None = None) -> list[Observa
     ns = session._ns
     with ns.asking():
         lane = session._lane()
-        return _observed(ns.log, lane, session.name, 0, basis(lane, when or Head()).position)
-
-
-def saved(log: Log, lane: Branch, name: str, after: int, position: int) -> tuple[int, int] | None:
-    """The tokens of a session's observations between two positions, and of their shorter forms; None of none."""
-    forms = [compressed(one) for one in _observed(log, lane, name, after, position)]
-    if not forms:
-        return None
-    return sum(form.original_tokens for form in forms), sum(form.compressed_tokens for form in forms)
-
-
-def _observed(log: Log, lane: Branch, name: str, after: int, position: int) -> list[Observation]:
-    calls = answered_calls(lane, log, after, position)
-    reasons = _reasons(log, lane, [call.call for call in calls])
-    return [_observation(name, call, reasons.get(call.call, "")) for call in calls]
-
-
-def _observation(session: str, call: AnsweredCall, reasoning: str) -> Observation:
-    asked = len(json.dumps(call.arguments, ensure_ascii=False, default=str)) + len(reasoning)
-    return Observation(
-        session,
-        page_name(call.call),
-        page_name(call.result),
-        call.turn,
-        call.tool,
-        call.arguments,
-        call.answer,
-        call.failed,
-        reasoning,
-        call.tokens + tokens("x" * asked),
-    )
-
-
-def _reasons(log: Log, lane: Branch, calls: Sequence[int]) -> dict[int, str]:
-    """The reason of each call: what its message says before it, thoughts too."""
-    rows: list[Any] = list(lane.rows(_BESIDE, calls))
-    contents = read_cells(log, lane.db, {cell: sealed for _, cell, sealed in rows}, gone)
-    reasons: dict[int, list[str]] = {}
-    for call, cell, _ in rows:
-        if not isinstance(contents[cell], ErasedContent):
-            reasons.setdefault(call, []).append(contents[cell].decode("utf-8", "replace").strip())
-    return {call: "\n".join(texts) for call, texts in reasons.items()}
+        return observed(ns.log, lane, session.name, 0, basis(lane, when or Head()).position)
 
 
 def info_of(of: Observation, target_ratio: float) -> ObservationInfo:
@@ -152,6 +104,12 @@ def info_of(of: Observation, target_ratio: float) -> ObservationInfo:
         form.lossy,
         form.reconstructible,
     )
+
+
+def check_share(target_ratio: float) -> None:
+    """Refuses what is no share of tokens."""
+    if isinstance(target_ratio, bool) or not isinstance(target_ratio, int | float) or not 0 < target_ratio <= 1:
+        raise InputError(f"target_ratio {target_ratio!r:.40} is no share above 0, up to 1", code="not-a-share")
 
 
 def title_of(session: SessionHost, when: AsOf | None = None) -> str:
@@ -220,8 +178,5 @@ def found(hits: Sequence[tuple[SessionHost, float]], budget: int, optimize_for: 
     return WorkSearch(results, [RecommendedLoad(name, steps) for name, steps in load.items()], spent, budget - spent)
 
 
-_BESIDE = f"""SELECT c.page, p.cell, p.commitment FROM pages c CROSS JOIN pages p ON p.session = c.session
-  AND p.message = c.message AND p.page < c.page WHERE c.session = ? AND c.page IN (SELECT value FROM json_each(?))
-  AND c.message AND p.modality = {int(Modality.TEXT)} AND p.cell IS NOT NULL ORDER BY p.page"""
 _FIRST = """SELECT p.page FROM messages m CROSS JOIN pages p ON p.session = m.session AND p.message = m.message
   AND p.page > m.message WHERE m.session = ? AND m.message <= ? AND m.human ORDER BY m.message, p.part LIMIT 1"""

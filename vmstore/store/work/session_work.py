@@ -18,7 +18,7 @@ from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of
 from vmstore.store.work.hand_off import HandOff, hand_off
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
-from vmstore.store.work.observations import ObservationInfo, disclosed, info_of, observations
+from vmstore.store.work.observations import ObservationInfo, check_share, disclosed, info_of, observations
 from vmstore.store.work.plans import Plans
 from vmstore.store.work.results import GuardInfo, Lessons, SkillInfo, WorkMeasures
 from vmstore.views.reads.resolve_asof import basis
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vmstore.store.work.artifacts import Artifacts
     from vmstore.store.work.atoms import Atoms
     from vmstore.store.work.digests import Digests
+    from vmstore.store.work.forms import Forms
     from vmstore.work.vbrief import VBriefDocument
 
 ERROR_BYTES_MAX = 4 << 10
@@ -73,6 +74,13 @@ class SessionWork:
 
         return Artifacts(self._session)
 
+    @property
+    def forms(self) -> Forms:
+        """Shorter forms of observations: of several together."""
+        from vmstore.store.work.forms import Forms
+
+        return Forms(self._session)
+
     # ---- what was done
 
     def observations(
@@ -82,8 +90,7 @@ class SessionWork:
 
         The whole of one is the content of its `page` and its `result`.
         """
-        if isinstance(target_ratio, bool) or not isinstance(target_ratio, int | float) or not 0 < target_ratio <= 1:
-            raise InputError(f"target_ratio {target_ratio!r:.40} is no share above 0, up to 1", code="not-a-share")
+        check_share(target_ratio)
         return [info_of(one, target_ratio) for one in observations(self._session, one_moment(at, moment))]
 
     def steps(self, at: When | None = None, **moment: Unpack[Moment]) -> list[DisclosureStep]:

@@ -60,6 +60,8 @@ def observations(arguments: argparse.Namespace, screen: Screen) -> int:
             else:
                 screen.show(*format_work.disclosure(steps, arguments.step))
             return 0
+        if arguments.together:
+            return _together(arguments, screen, session)
         seen = session.work.observations(moment)
         saved = statistics(seen)
         if arguments.expand is not None:
@@ -70,6 +72,25 @@ def observations(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show(format_work.observations(seen))
         before, after = saved["original_tokens"], saved["compressed_tokens"]
         screen.note(f"{len(seen):,} observations of {before:,} tokens, {after:,} in their shorter forms")
+    else:
+        screen.note("no tool was called")
+    return 0
+
+
+def _together(arguments: argparse.Namespace, screen: Screen, session: Session) -> int:
+    """Lists one form of those that did the same kind of thing in a row."""
+    from vmstore.shell.terminal import format_work
+    from vmstore.work.observation import statistics
+
+    forms = session.work.forms.together(moment_of(arguments))
+    saved = statistics(forms)
+    if arguments.json:
+        screen.json({"session": session.name, "aggregates": forms, "savings": saved})
+    elif forms:
+        screen.show(format_work.aggregates(forms))
+        before, after = saved["original_tokens"], saved["compressed_tokens"]
+        many = sum(len(form.pages) for form in forms)
+        screen.note(f"{many:,} observations of {before:,} tokens in {len(forms):,} forms of {after:,}")
     else:
         screen.note("no tool was called")
     return 0
@@ -142,8 +163,10 @@ def _add_learn(parser: Parser) -> None:
 
 
 def _add_observations(parser: Parser) -> None:
-    parser.add_argument("--step", type=int, choices=range(5), metavar="N", help="the session in steps, up to step N")
-    parser.add_argument("--expand", metavar="PAGE", help="one observation, whole")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--step", type=int, choices=range(5), metavar="N", help="the session in steps, up to step N")
+    shown.add_argument("--together", action="store_true", help="one form of those of a kind in a row")
+    shown.add_argument("--expand", metavar="PAGE", help="one observation, whole")
 
 
 def _add_brief(parser: Parser) -> None:
@@ -181,6 +204,7 @@ COMMANDS = (
         (
             "vmstore observations agent.vms",
             "vmstore observations agent.vms --step 1",
+            "vmstore observations agent.vms --together",
             "vmstore observations agent.vms --expand p56",
         ),
         observations,
