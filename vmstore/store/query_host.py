@@ -86,7 +86,7 @@ class OpenQueryHost:
 
     def saved(self, lane: Branch, name: str, low: int, position: int) -> tuple[int, int] | None:
         """The tokens of a session's calls of tools between two positions, and of their shorter forms; None of none."""
-        from vmstore.views.reads.observations import saved
+        from vmstore.views.observations import saved
 
         return saved(self._ns.log, lane, name, low, position)
 

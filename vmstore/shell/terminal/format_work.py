@@ -10,7 +10,8 @@ from vmstore.shell.terminal.format import number
 from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
 
 if TYPE_CHECKING:
-    from vmstore.store.work.observations import AggregateInfo, ObservationInfo
+    from vmstore.store.work.forms import AggregateInfo
+    from vmstore.store.work.observations import ObservationInfo
     from vmstore.store.work.plans import AgentPlan
     from vmstore.store.work.results import GuardInfo, SkillInfo
     from vmstore.work.disclosure import DisclosureStep

@@ -11,7 +11,7 @@ from vmstore.core.asof import AsOf, Head
 from vmstore.errors import InputError
 from vmstore.store.host import SessionHost
 from vmstore.store.recall.segments import segments_at
-from vmstore.views.reads.observations import observed
+from vmstore.views.observations import observed
 from vmstore.views.reads.page_lines import page_lines
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.views.session_end import ended_as
