@@ -199,3 +199,12 @@ def test_spans_of_nobody_s_model_are_nothing_of_ours(tmp_path: Path) -> None:
     with vmstore.memory_store() as store:
         (session,) = store.import_file(written(tmp_path / "web.jsonl", export(span(1, {"http.route": "/"})))).sessions
         assert (session.calls, session.pages) == (0, 0)
+
+
+def test_a_time_that_no_clock_shows_is_none(tmp_path: Path) -> None:
+    """A span far outside of any calendar is a call like others, at the time of its import."""
+    odd = [{"startTimeUnixNano": "9" * 30}, {"startTimeUnixNano": "-5"}, {"startTimeUnixNano": 1e308}]
+    spans = [{**asked(n, [message_of("user", text("Where?"))], None), **times} for n, times in enumerate(odd)]
+    with vmstore.memory_store() as store:
+        (taken,) = store.import_file(written(tmp_path / "odd.json", export(*spans))).sessions
+        assert [call.latency_ms for call in store.session(taken.session).calls()] == [None] * 3

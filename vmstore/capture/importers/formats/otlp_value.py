@@ -9,6 +9,7 @@ from typing import Any
 Json = dict[str, Any]
 
 DEPTH_MAX = 100
+NANOSECONDS_MAX = 253_402_300_800 * 10**9  # the end of the year 9999
 
 
 def spans_of(export: Any) -> Iterator[tuple[Json, Json]]:
@@ -43,9 +44,9 @@ def value(given: Any, depth: int = DEPTH_MAX) -> Any:
 
 
 def microseconds_of(given: Any) -> int | None:
-    """A time in nanoseconds, as text or as a number, in microseconds since 1970."""
+    """A time in nanoseconds, as text or as a number, in microseconds since 1970; None for one that no clock shows."""
     number = _number(given)
-    return number // 1_000 if number else None
+    return number // 1_000 if number is not None and 0 < number < NANOSECONDS_MAX else None
 
 
 def structured(given: Any) -> Any:
