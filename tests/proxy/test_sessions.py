@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import vmstore
-from tests.proxy.running import proxied
+from tests.proxy.running import chat, proxied
 from tests.proxy.upstream import saying, upstream
+from vmstore.proxy.past import past_calls
 
 
 def calls(path: Path, **options: str) -> dict[str, int]:
@@ -131,3 +132,13 @@ def test_a_key_of_the_environment_is_for_stores_that_are_encrypted(
                 assert proxy.settled(1)["recorded"] == 1
     assert calls(path) == {"s": 2}
     assert calls(new, key=str(key)) == {"s": 1}
+
+
+def test_conversations_of_before_are_the_64_written_to_last() -> None:
+    """The newest come first, a session that was gone on with among them, and those that are known are not read."""
+    with vmstore.memory_store() as store:
+        for number in range(70):
+            store.record(f"s{number}", chat(f"Question {number}."), None)
+        store.record("s0", chat("Question 0.", "Yes.", "And?"), None)
+        names = [name for name, _, _ in past_calls(store, frozenset({"s69"}))]
+        assert names == ["s0", *(f"s{number}" for number in range(68, 6, -1))]

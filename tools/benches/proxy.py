@@ -24,7 +24,10 @@ FIRST = Goal("what it adds until the first streamed byte: p50, ms", 1, LOWER)
 RATE = Goal("calls a second of 32 clients, each recorded when the clock stops, against the bare forward", 0.5, HIGHER)
 GAPS = Goal("of those, calls that became gaps", 0, LOWER)
 CALLS_S = Goal("the same calls a second", "", HIGHER)
-GOALS = (P50, P99, FIRST, RATE, GAPS, CALLS_S)
+MANAGED = Goal(
+    "what a managed window of 8,000 tokens adds to a request of 400 messages (36,000 tokens): p50, ms", "", LOWER
+)
+GOALS = (P50, P99, FIRST, RATE, GAPS, CALLS_S, MANAGED)
 
 CLIENTS = 32
 MESSAGES = 20  # of each conversation at its beginning
@@ -32,6 +35,7 @@ CALLS = (30, 3)  # of each client
 PAIRS = (600, 20)
 STREAMS = (150, 5)
 ROUNDS = (5, 2)
+LONG, WINDOW, MANAGED_CALLS = 400, 8_000, (20, 3)  # messages, tokens, calls
 POLL_S = 0.02
 WORDS = "words of a session " * 15
 HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n"
@@ -47,9 +51,9 @@ class Waited(NamedTuple):
 class Client:
     """A client as cheap as Python has one: a connection, requests written and answers read as bytes."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, messages: int = MESSAGES) -> None:
         self._host = urlsplit(url).netloc
-        self._said = [message(f"{name}, message {n}", n) for n in range(MESSAGES - 1)]
+        self._said = [message(f"{name}, message {n}", n) for n in range(messages - 1)]
 
     async def __aenter__(self) -> Client:
         host, _, port = self._host.partition(":")
@@ -92,9 +96,9 @@ def message(about: str, number: int) -> dict[str, str]:
 
 
 @contextmanager
-def proxied(store: Path, upstream: str) -> Iterator[str]:
+def proxied(store: Path, upstream: str, port: str = "0") -> Iterator[str]:
     """The address of a proxy, as its command runs, until the end of the block."""
-    command = [sys.executable, "-m", "vmstore", "proxy", str(store), "--upstream", upstream, "--port", "0", "--json"]
+    command = [sys.executable, "-m", "vmstore", "proxy", str(store), "--upstream", upstream, "--port", port, "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None, "it was asked for"
         try:
@@ -124,6 +128,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     rates: list[float] = []
     gaps: list[float] = []
     absolute: list[float] = []
+    managed: list[float] = []
     with answers.answering() as far, bare_forward.forwarding(far) as bare:
         for number in range(bench.size(*ROUNDS)):
             with proxied(bench.folder / f"{number}.vms", far) as proxy:
@@ -135,11 +140,15 @@ def measure(bench: Bench) -> Iterator[Row]:
                 absolute.append(recorded)
                 gaps.append(float(missed))
                 bench.say(f"  bare {plain:.0f} calls/s, recorded {recorded:.0f} calls/s")
+            with proxied(bench.folder / f"{number}-window.vms", far, f"0,window={WINDOW},rounds=0") as proxy:
+                managed.append(asyncio.run(_managed(bench, bare, proxy)))
+                assert figures(proxy)["unmanaged"] == 0 < figures(proxy)["managed"], "the memory answered each time"
     for goal, measured in zip((P50, P99, FIRST), added, strict=True):
         yield row(goal, measured)
     yield row(RATE, rates)
     yield row(GAPS, gaps)
     yield row(CALLS_S, absolute)
+    yield row(MANAGED, managed)
 
 
 async def _alternating(bench: Bench, bare: str, proxy: str, added: list[list[float]]) -> None:
@@ -158,6 +167,19 @@ async def _alternating(bench: Bench, bare: str, proxy: str, added: list[list[flo
         at = 2 if plain is firsts[0] else int(share > 0.5)
         added[at].append(1e3 * (percentile(ours, share) + burden - percentile(plain, share)))
     bench.say(f"  bare {1e3 * statistics.median(waits[0]):.2f} ms, proxied {1e3 * statistics.median(waits[1]):.2f} ms")
+
+
+async def _managed(bench: Bench, bare: str, proxy: str) -> float:
+    """What a window adds to a long request, in the median, once its history was taken in: ms."""
+    waits: tuple[list[float], list[float]] = ([], [])
+    async with Client(bare, "bare", LONG) as plain, Client(proxy, "managed", LONG) as managed:
+        await managed.ask("the history")
+        for n in range(bench.size(*MANAGED_CALLS)):
+            for client, wait in zip((plain, managed), waits, strict=True):
+                wait.append((await client.ask(f"question {n}")).whole)
+    added = 1e3 * (percentile(waits[1], 0.5) + bench.burden("vmstore") - percentile(waits[0], 0.5))
+    bench.say(f"  a managed window adds {added:.1f} ms")
+    return added
 
 
 def _rate(bench: Bench, url: str, proxy: str | None, before: int) -> tuple[float, int]:

@@ -19,14 +19,25 @@ def past_calls(store: Any, known: frozenset[str]) -> Iterator[tuple[str, dict[st
     A session without a recorded request is passed over: imported from a derived source, or one that
     manages its memory.
     """
-    for info in store.catalog.overview(limit=SESSIONS_MAX):
-        if info.session not in known and info.calls:
+    for name in _newest(store):
+        if name not in known:
             try:
-                wire = store.session(info.session).wire
-                request, response = wire.request(call=info.calls), wire.response(call=info.calls)
+                session = store.session(name)
+                calls = session.info().calls
+                request, response = session.wire.request(call=calls), session.wire.response(call=calls)
             except VmstoreError:
                 continue
-            yield info.session, _asked(request), response.body
+            yield name, _asked(request), response.body
+
+
+def _newest(store: Any) -> list[str]:
+    """The names of the newest sessions with a call, the last written to first; of each nothing else is read."""
+    with store._ns.asking():
+        return [name for (name,) in store._ns.views.execute(_NEWEST, (SESSIONS_MAX,))]
+
+
+_NEWEST = """SELECT s.name FROM sessions s WHERE s.hidden = 0 AND s.calls > 0 ORDER BY
+  (SELECT c.ordinal FROM commits c WHERE c.session = s.session ORDER BY c.last DESC LIMIT 1) DESC LIMIT ?"""
 
 
 def _asked(request: dict[str, Any]) -> dict[str, Any]:
