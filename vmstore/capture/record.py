@@ -22,6 +22,7 @@ from vmstore.providers import Shape, plain, split_request, take_message, take_re
 from vmstore.providers.message import json_bytes
 
 Value = tuple[Slot, Any]
+CUT = "[…]".encode()  # stands where a text was cut
 
 
 class RecordedPosition(NamedTuple):
@@ -142,9 +143,9 @@ def sent_of(
             place = following + 1
             continue
         entry = take(value)
-        shown_shorter = next(
-            (index for index in range(place, len(thread)) if _is_shorter(conversation, thread[index], entry)), None
-        )
+        is_cut = isinstance(entry.place, str) or any(CUT in part.content for part in entry.draft.parts)
+        rest = range(place, len(thread)) if is_cut else ()
+        shown_shorter = next((index for index in rest if _is_shorter(conversation, thread[index], entry)), None)
         if shown_shorter is not None:
             settled = Reconciliation(conversation, [thread[shown_shorter]], [entry], at).plan_changed().write()
             context += settled
