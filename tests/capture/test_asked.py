@@ -100,6 +100,22 @@ def test_a_question_that_was_sent_is_asked_twice_where_it_is_said_twice() -> Non
         assert store.session("s").info().turns == 2
 
 
+def test_what_was_sent_before_and_left_is_asked_anew() -> None:
+    """A question that stood in a prompt, and no more in the last one, is a new one where somebody asks it again."""
+    with vmstore.memory_store() as store:
+        for text in ("go on", "And Nara?", "go on"):
+            store.record("s", request(user(text)), answer("Yes."))
+        assert store.session("s").info().turns == 3
+
+
+def test_what_the_memory_tells_opens_no_turn() -> None:
+    """A block is nobody's word: the same question, sent again with another one, is of the same turn."""
+    with vmstore.memory_store() as store:
+        for told in (BLOCK, user("<virtual-context>\nsomething else\n</virtual-context>")):
+            store.record("s", request(told, LAST), answer("Yes."), asked=request(*TALK, LAST))
+        assert store.session("s").info().turns == 7
+
+
 def test_a_session_that_manages_itself_takes_in_no_request() -> None:
     """It is told what happens instead."""
     with vmstore.memory_store() as store:

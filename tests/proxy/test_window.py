@@ -172,6 +172,7 @@ def test_a_call_of_the_memory_s_is_answered_within_one_answer(path: Path, stream
     with store:
         assert [session.wire.request(call=call.call) for call in session.calls()] == sent
         assert {call.turn for call in session.calls()} == {61}
+        assert [call.component for call in session.calls()] == [None, "tool_loop"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -38,6 +38,7 @@ RETRY_S, RETRY_MAX_S = 0.25, 30.0
 
 BEHIND = f"over {BUFFER_BYTES_MAX >> 20} MiB were on their way to the writer"
 WRITER_ENDED = "the writer of the proxy ended before it said that this call was in the store"
+BACKLOG_MAX = 200  # calls that wait for the store; a request does not wait behind more of them
 WINDOW_S = 10.0  # that a request waits for its memory at most; then it goes on as it came
 
 
@@ -151,6 +152,8 @@ class CallWriter(asyncio.Protocol):
     async def managed(self, ask: WindowAsk) -> tuple[int, Managed]:
         """Asks what is sent for a request: the number to go on with it by, and the answer."""
         self._count += 1
+        if self._figures.waiting > BACKLOG_MAX:
+            return self._count, Managed(None, f"over {BACKLOG_MAX} calls wait for the store", failed=True)
         return self._count, await self._asked(packed(FrameKind.WINDOW, self._count, ask), self._count)
 
     async def again(self, number: int) -> Managed:
