@@ -168,6 +168,7 @@ if TYPE_CHECKING:
     from vmstore.store.recall.tiers import ColdPage, NearTurn
     from vmstore.store.recall.turns.turn_summary import TurnSummaries
     from vmstore.store.session import Session
+    from vmstore.store.settings_file import read_settings
     from vmstore.store.spans.exporter import SpanExporter
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
@@ -192,6 +193,7 @@ if TYPE_CHECKING:
     from vmstore.views.reads.context import ShownPage
     from vmstore.vm.assembly.tag_rules import TagRule
     from vmstore.vm.kernel.keywords import LiveSettings
+    from vmstore.vm.kernel.presets import preset
     from vmstore.vm.kernel.settings import KernelSettings
     from vmstore.vm.metrics.report import FaultShare as FaultCounts
     from vmstore.vm.metrics.report import Measures
@@ -222,7 +224,7 @@ __version__ = "0.1.0"
 __all__ = [
     # opens a store, or records what a client sends
     "open", "memory_store", "wrap", "aio", "Store", "Session", "Live", "LiveSettings", "LiveOptions", "Context",
-    "Batch",
+    "Batch", "preset", "read_settings",
     # moments
     "AsOf", "Moment", "Head", "Turn", "Call", "Position", "Time", "LoggedTime",
     # errors
@@ -282,6 +284,8 @@ _HOMES = {
     "vmstore.store.live.live_session": "Live",
     "vmstore.vm.kernel.keywords": "LiveSettings",
     "vmstore.store.live.options": "LiveOptions",
+    "vmstore.store.settings_file": "read_settings",
+    "vmstore.vm.kernel.presets": "preset",
     "vmstore.store.reads.context": "Context",
     "vmstore.engine.batch": "Batch=HandBatch",
     "vmstore.core.asof": "AsOf Moment Head Turn Call Position Time LoggedTime",

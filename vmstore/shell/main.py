@@ -14,7 +14,12 @@ from vmstore.shell.commands.registry import COMMANDS, nearest, overview
 from vmstore.shell.terminal.exit_codes import leaving, refusal
 from vmstore.shell.terminal.render import Screen
 
-MEANT = {"ls": "sessions", "list": "sessions", "show": "context", "log": "history", "rm": "erase"}
+MEANT = {
+    **{"ls": "sessions", "list": "sessions", "show": "context", "log": "history", "rm": "erase"},
+    # As other memories call them.
+    **{"status": "info", "domains": "tags", "aliases": "tags", "recall": "search", "retrieve": "search"},
+    **{"transform": "assemble", "telemetry": "cost", "config": "presets", "onboard": "daemon", "service": "daemon"},
+}
 GARBAGE_MIN = 100_000  # objects made since the last search: long work still frees its cycles
 ASKS = "query"  # the group of the commands that answer questions
 SEARCHED = "vmstore search STORE 'some words' finds them"

@@ -76,6 +76,8 @@ MODULES = {
     "revoke": "vmstore.shell.commands.trust.regions",
     "regions": "vmstore.shell.commands.trust.regions",
     "rebuild": "vmstore.shell.commands.care.verify",
+    "presets": "vmstore.shell.commands.care.presets",
+    "daemon": "vmstore.shell.commands.care.daemon",
     "demo": "vmstore.shell.demo.demo",
     "completion": "vmstore.shell.commands.completion",
 }

@@ -12,7 +12,7 @@ from vmstore.namespace.reports import ImportedSession
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
 from vmstore.store.store import Store
-from vmstore.vm.kernel.settings import KernelSettings, changed
+from vmstore.vm.kernel.presets import settings_from
 
 SUFFIX = "-vm"
 
@@ -25,9 +25,9 @@ def settings_of(text: str) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--vm {part!r:.60} is no setting; write budget=8000, and others after a comma")
         settings["l0_tokens_max" if name.strip() == "budget" else name.strip()] = _parse_value(text_of_value.strip())
-    changed(KernelSettings(), settings)
+    settings = dict(settings_from(settings))
     if "l0_tokens_max" not in settings:
-        raise InputError("--vm names no budget; write budget=8000, and other settings after a comma")
+        raise InputError("--vm names no budget; write budget=8000, and other settings after a comma, or preset=coding")
     return settings
 
 
