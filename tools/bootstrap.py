@@ -24,6 +24,7 @@ SATISFIED_BY = {
     "sdk": ("sdk",),
     "integrations": ("integrations",),
     "docs": ("docs", "integrations"),
+    "postgres-tests": ("postgres-tests",),
 }  # dev holds all that `all` holds
 TAIL_LINES = 15
 

@@ -1,8 +1,8 @@
 """Checks everything, on a machine that has only Python: `python3 tools/check.py`.
 
 Makes `.venv`, installs vmstore for developers, then lints, checks format, types, house rules and
-floors, runs the integrations with their frameworks, and all tests. What fails comes with the command that
-repeats it; tests run where nothing else failed.
+floors, runs the integrations with their frameworks, stores in PostgreSQL, and all tests. What fails
+comes with the command that repeats it; tests run where nothing else failed.
 Arguments after `--` go to pytest: `python3 tools/check.py -- -x -k fork`.
 
   tools/check.py                   everything, as CI does
@@ -35,6 +35,8 @@ STATIC = (
 )
 # The frameworks that a store is built into, in an environment of their own beside the types.
 INTEGRATIONS = ("integrations", ("python", "tools/integrations.py"))
+# Stores in a database, against a server that pip installs.
+POSTGRES = ("postgres", ("python", "tools/postgres.py"))
 # A worker that ends is not replaced: the test that ended it would run again and end the next. The files come in the
 # order of tests/lanes.py, the dearest first; xdist sorts them by the number of their tests, the dearest maybe last.
 TESTS = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
@@ -78,10 +80,10 @@ def steps_of(arguments: argparse.Namespace) -> list[Step]:
             print(f"no test is touched by what changed since {arguments.changed}")
         return [*STATIC, *([("tests", (*TESTS, *names))] if names else [])]
     if arguments.nightly:
-        return [*STATIC, INTEGRATIONS, ("tests", (*TESTS, *TIDY_DONE, "--lane", "nightly"))]
+        return [*STATIC, INTEGRATIONS, POSTGRES, ("tests", (*TESTS, *TIDY_DONE, "--lane", "nightly"))]
     if arguments.time:
         return [("tests", (*TESTS, "--time"))]
-    return [*STATIC, INTEGRATIONS, ("tests", (*TESTS, *TIDY_DONE))]
+    return [*STATIC, INTEGRATIONS, POSTGRES, ("tests", (*TESTS, *TIDY_DONE))]
 
 
 def room(name: str) -> list[str]:

@@ -10,6 +10,8 @@ from vmstore.namespace.encryption import Key
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.open import attach
 
+CLEARED = "cleared"  # a file that names the last erasure whose contents are out of the cache
+
 
 def open_namespace(
     address: Address | Backend, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None,
@@ -21,4 +23,18 @@ def open_namespace(
         from vmstore.erasure.erase import finish
 
         finish(namespace)
+    if namespace.place is not None and namespace.place.directory is None and not namespace.readonly:
+        _clear_cache(namespace)
     return namespace
+
+
+def _clear_cache(ns: Namespace) -> None:
+    """Takes out of the cache of this machine what was erased on another one since it was last opened here."""
+    assert ns.cache is not None, "what lies in a database has a cache"
+    ns.follow()
+    cleared, last = ns.cache / CLEARED, ns.projection.last_erasure
+    if last and not (cleared.is_file() and cleared.read_text() == str(last)):
+        from vmstore.erasure.erase import forget_erased
+
+        forget_erased(ns)
+        cleared.write_text(str(last))

@@ -23,7 +23,7 @@ from vmstore.core.system.safe_files import destroy
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.port import Log
 from vmstore.log.postgres.connection import Connection
-from vmstore.log.postgres.create import make, names, uid_of
+from vmstore.log.postgres.create import make, names, uid_of, version_of
 from vmstore.log.postgres.log import PostgresLog
 from vmstore.log.postgres.tables import statements
 from vmstore.log.sqlite import SqliteLog
@@ -195,14 +195,15 @@ class PostgresBackend:
     def check(self, namespace: str | None = None) -> None:
         """Raises StoreError where there are no tables, or no such namespace."""
         found = self.namespaces()
-        if not found:
+        if version_of(self.connection, self.sql) is None:
             raise StoreError(
                 f"there is no store at {self.address}; opening it with mode 'rw' makes one, as `vmstore import` does",
                 code="no-store",
             )
         if namespace is not None and self._name(namespace) not in found:
             raise StoreError(
-                f"{self.address} has no namespace {namespace!r}; it has {', '.join(map(repr, found[:9]))}",
+                f"{self.address} has no namespace {namespace!r}; "
+                f"this role sees {', '.join(map(repr, found[:9])) or 'none'}",
                 code="no-namespace",
             )
 

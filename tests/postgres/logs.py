@@ -6,7 +6,7 @@ import secrets
 from functools import cache
 from pathlib import Path
 
-from tests.postgres_server import server
+from tests.postgres.server import server
 from vmstore.log.postgres.connection import Connection
 from vmstore.log.postgres.create import make
 from vmstore.log.postgres.log import PostgresLog

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests import lanes, laws
-from tests.postgres_server import server
+from tests.postgres.server import server
 from vmstore.store.store import Store, open_store
 from vmstore.testing import simulate
 from vmstore.testing.strategies import Life, lives

@@ -11,7 +11,7 @@ from vmstore.testing.log_contract import LogContract
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'vmstore[postgres]'")
 
-from tests.log.postgres.logs import log_in
+from tests.postgres.logs import log_in
 
 
 class TestPostgresLog(LogContract):

@@ -1,6 +1,6 @@
 """A PostgreSQL server for tests: one of pip's in a folder of its own, or the one that VMSTORE_TEST_POSTGRES names.
 
-from tests.postgres_server import server
+from tests.postgres.server import server
 
 address = server().database()  # postgresql://…, a new database of its own
 """

@@ -14,9 +14,9 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'vmstore[postgres]'")
 
-from tests.log.postgres.cutting import LosingSocket  # noqa: E402
-from tests.log.postgres.logs import NAMESPACE, database, log_in, schema_of  # noqa: E402
-from tests.postgres_server import own_server, server  # noqa: E402
+from tests.postgres.cutting import LosingSocket  # noqa: E402
+from tests.postgres.logs import NAMESPACE, database, log_in, schema_of  # noqa: E402
+from tests.postgres.server import own_server, server  # noqa: E402
 from tests.refusals import refused  # noqa: E402
 from vmstore.errors import ConflictError, LockedError, OvertakenError, StoreError  # noqa: E402
 from vmstore.log.commit import Commit, genesis  # noqa: E402
@@ -212,8 +212,8 @@ def test_a_server_that_stays_away_is_named() -> None:
 def test_only_portable_sql_is_sent(tmp_path: Path, log: PostgresLog) -> None:
     """No sequence, advisory lock, extension or trigger is used, neither in a statement nor in the database."""
     sql = schema_of(tmp_path)
-    found = [statement for field in sql for statement in ([field] if isinstance(field, str) else field)]
-    assert len(found) > 20 and [text for text in found if FORBIDDEN.search(text)] == []
+    sent = [statement for field in sql for statement in ([field] if isinstance(field, str) else field)]
+    assert len(sent) > 20 and [text for text in sent if FORBIDDEN.search(text)] == []
     assert FORBIDDEN.search("SELECT pg_advisory_xact_lock(1)")
     log.append(chain([CommitSpec()]), 0, 0)
     name = database().split("?")[0].rsplit("/", 1)[1]
@@ -260,19 +260,19 @@ def test_one_of_two_handles_wins(log: PostgresLog, tmp_path: Path) -> None:
 
 def _write_session(log: PostgresLog, uid: bytes, count: int, over: threading.Event | None = None) -> list[Commit]:
     """Commits of one session, each appended when the one before was acknowledged."""
-    found = list[Commit]()
-    while len(found) < count and not (over is not None and over.is_set()):
-        before = found[-1] if found else None
+    written = list[Commit]()
+    while len(written) < count and not (over is not None and over.is_set()):
+        before = written[-1] if written else None
         previous, position = (before.hash, before.last) if before else (genesis(uid), 0)
-        made = chain([CommitSpec(2, at=len(found), contents=(uid * 50,))], previous, position)
-        found += log.append(made, before.session if before else 0, position)
-    return found
+        made = chain([CommitSpec(2, at=len(written), contents=(uid * 50,))], previous, position)
+        written += log.append(made, before.session if before else 0, position)
+    return written
 
 
 def _head(folder: Path) -> str:
-    found = re.search(r"FROM (\S+)vmstore_head", schema_of(folder).standing)
-    assert found is not None
-    return f"{found[1]}vmstore_head"
+    match = re.search(r"FROM (\S+)vmstore_head", schema_of(folder).standing)
+    assert match is not None
+    return f"{match[1]}vmstore_head"
 
 
 def _execute(folder: Path, sql: str) -> None:
