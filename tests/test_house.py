@@ -19,6 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
     *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
     *("starlette", "uvicorn", "Stemmer", "aiohttp", "multidict", "yarl", "mcp", "pydantic", "langgraph", "agents"),
+    "psycopg",
 )
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
@@ -27,7 +28,7 @@ HOMES = (
     *("vmstore.relevance.candidates", "vmstore.relevance.closeness"),
     "vmstore.relevance.features",
     "vmstore.relevance.score",
-    "vmstore.integrations.",
+    *("vmstore.integrations.", "vmstore.log.postgres.", "vmstore.namespace.backends.postgres"),
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
     *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
 )

@@ -91,7 +91,7 @@ def add_common(parser: Parser) -> None:
 
 def add_store(parser: Parser) -> None:
     """Which store."""
-    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms")
+    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
 
 
 def add_session(parser: Parser) -> None:

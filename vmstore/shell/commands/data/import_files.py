@@ -227,7 +227,7 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _add_import(parser: Parser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
     parser.add_argument("files", metavar="FILE", nargs="*", help="a session file, or a folder of them")
     found = parser.add_argument_group("sessions on this machine")
     found.add_argument(
