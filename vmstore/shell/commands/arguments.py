@@ -77,6 +77,9 @@ class Command(NamedTuple):
         return parser
 
 
+STORE_HELP = "the store's folder, like agent.vms, or its address, like postgresql://user@host/database"
+
+
 def add_common(parser: Parser) -> None:
     """The options every command has."""
     options = parser.add_argument_group("common options")
@@ -91,7 +94,7 @@ def add_common(parser: Parser) -> None:
 
 def add_store(parser: Parser) -> None:
     """Which store."""
-    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
 
 
 def add_session(parser: Parser) -> None:

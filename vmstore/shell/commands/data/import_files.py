@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import vmstore
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.shell.commands.arguments import Command, Parser
+from vmstore.shell.commands.arguments import STORE_HELP, Command, Parser
 from vmstore.shell.open_store import exists, open_to_import
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.confirm import asker
@@ -227,7 +227,7 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _add_import(parser: Parser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
+    parser.add_argument("store", metavar="STORE", nargs="?", help=STORE_HELP)
     parser.add_argument("files", metavar="FILE", nargs="*", help="a session file, or a folder of them")
     found = parser.add_argument_group("sessions on this machine")
     found.add_argument(

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 import vmstore
-from vmstore.shell.commands.arguments import Command, Parser
+from vmstore.shell.commands.arguments import STORE_HELP, Command, Parser
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
@@ -106,7 +106,7 @@ def _rest(total: int) -> list[Block]:
 
 
 def _add_retract(parser: Parser) -> None:
-    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     cause = parser.add_mutually_exclusive_group(required=True)
     cause.add_argument("--page", metavar="P", help="a page: a name like p17, a hint, or s1/p17")
     cause.add_argument("--session", metavar="S", help="every page that a session made")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import vmstore
 from vmstore.errors import CorruptError, InputError
-from vmstore.shell.commands.arguments import Command, Parser, positive_number
+from vmstore.shell.commands.arguments import STORE_HELP, Command, Parser, positive_number
 from vmstore.shell.open_store import open_to_ask, session_of
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import StyledText
@@ -139,14 +139,14 @@ def _check_proof(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _add_seal(parser: Parser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
+    parser.add_argument("store", metavar="STORE", nargs="?", help=STORE_HELP)
     parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
     parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
     parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
 
 
 def _add_prove(parser: Parser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms, or its address in a database, postgresql://user@host/database")
+    parser.add_argument("store", metavar="STORE", nargs="?", help=STORE_HELP)
     parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
     parser.add_argument(
         "page", metavar="PAGE", nargs="?", help="a name like p17, or a hint; without it, what a live call was sent"
