@@ -61,13 +61,17 @@ class SearchIndex:
         self._sync = sync
         self._worker = worker
 
-    async def language(self) -> str:
+    async def language(self, session: str | None = None) -> str:
         """See `vmstore.SearchIndex.language`."""
-        return await self._worker.do(self._sync.language)
+        return await self._worker.do(partial(self._sync.language, session))
 
-    async def set_language(self, language: str) -> None:
+    async def languages(self) -> dict[str, str]:
+        """See `vmstore.SearchIndex.languages`."""
+        return await self._worker.do(self._sync.languages)
+
+    async def set_language(self, language: str, session: str | None = None) -> None:
         """See `vmstore.SearchIndex.set_language`."""
-        await self._worker.do(partial(self._sync.set_language, language))
+        await self._worker.do(partial(self._sync.set_language, language, session))
 
     async def embed(
         self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,

@@ -14,7 +14,7 @@ from vmstore.relevance.excerpt import excerpt
 from vmstore.relevance.query import parse_query
 from vmstore.relevance.words import Analyzer
 from vmstore.search.passages import texts_of
-from vmstore.search.place import analyzer
+from vmstore.search.place import rules_of
 from vmstore.store.reads.search import SHOWN_CHARS, Moments, everywhere, question_of, search
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -43,13 +43,16 @@ def search_hits(
         here = [(session.name, lane, basis(lane, Head() if call is None else Call(call)).position)]
         moments = everywhere(ns) if everyone else here
         hits = search(ns, moments, words, FOUND_MAX, question, explain=True)
+        rules = rules_of(
+            ns.languages, (stretch.session for _, of, position in moments for stretch in of.upto(position))
+        )
         lanes = {name: of for name, of, _ in moments}
         answer = {
             "hits": [{**hit.to_dict(), **_place(lanes[hit.session], hit)} for hit in hits],
             "explanation": to_builtins(hits.explanation),
             "notes": hits.notes,
         }
-        return FoundHits(answer, _texts(ns, moments, hits) if whole else [], analyzer(ns.language))
+        return FoundHits(answer, _texts(ns, moments, hits) if whole else [], rules)
 
 
 def _place(lane: Branch, hit: Hit) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.sessions import NAMED
-from vmstore.views.reads.system_entries import StatedLanguage
+from vmstore.views.reads.system_entries import Languages, StatedLanguage
 
 if TYPE_CHECKING:
     from vmstore.embedders.embedder import Embedder
@@ -314,11 +314,11 @@ class Namespace(after_fork.Owner):
         from vmstore.search.naive import NaiveTexts
 
         index = self.text_index
-        return NaiveTexts(self.log, self.views, moments, self.language) if index is None else index.texts(moments)
+        return NaiveTexts(self.log, self.views, moments, self.languages) if index is None else index.texts(moments)
 
     @property
-    def language(self) -> str:
-        """The code of the language by whose rules texts and questions are taken apart."""
+    def languages(self) -> Languages:
+        """The language of the texts, and of the sessions that have another."""
         return self._language.read(self.log, self.views)
 
     @property
@@ -335,14 +335,14 @@ class Namespace(after_fork.Owner):
         """The text index; None where the extra it needs is not installed."""
         from vmstore.search.place import installed
 
-        if self._index is not None and self._index.language != self.language:
+        if self._index is not None and not self._index.reads(self.languages):
             self._index.close()
             self._index = None
         if self._index is None and installed():
             from vmstore.search.index import TextIndex
 
             self._index = TextIndex(
-                self.views_folder, self.log, self.views, writable=not self.readonly, language=self.language
+                self.views_folder, self.log, self.views, writable=not self.readonly, languages=self.languages
             )
         return self._index
 

@@ -225,7 +225,7 @@ class _Reader:
 
     def _phrase(self, text: str) -> AskedPhrase | None:
         named = tokens(text)
-        forms = [self._analyzer.form(token) for token in named]
+        forms = [self._analyzer.asked(token) for token in named]
         sequence = [term for form in forms for term in form.sequence]
         if not sequence:
             return None
@@ -252,7 +252,7 @@ class _Reader:
         return Asked(text, AskedKind.PREFIX, (stem,) if stem != plain_name else (), (plain_name,))
 
     def _named(self, token: str) -> Iterator[Asked]:
-        form = self._analyzer.form(token)
+        form = self._analyzer.asked(token)
         token = token[:SHOWN_CHARS]
         small = folded(token)
         self._stops += form.stops

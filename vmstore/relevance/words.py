@@ -129,6 +129,10 @@ class Analyzer:
         """All that one of the `tokens` of a text is found by."""
         return self._forms[token]
 
+    def asked(self, token: str) -> TokenForm:
+        """What one of the `tokens` of a question asks for."""
+        return self._forms[token]
+
     def first_sign(self, run: str) -> str:
         """The sign that the only term of a run begins with, where that is seen without making it; else nothing."""
         word = run.rstrip(_AFTER_WORD)

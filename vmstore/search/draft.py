@@ -32,6 +32,11 @@ class Lexicon:
         self.analyzer = analyzer
         self.forget()
 
+    def speak(self, analyzer: Analyzer) -> None:
+        """Reads what follows by the rules of another language; what is found by the same term has one number."""
+        self.analyzer = analyzer
+        self.tokens, self.runs = self._pieces.setdefault(analyzer.language, (_Pieces(self._token), _Pieces(self._run)))
+
     def forget(self) -> None:
         """Starts over with an empty draft."""
         self.terms: list[str] = []
@@ -40,8 +45,8 @@ class Lexicon:
         self.numbers = array("I")  # of all pieces, one after the other
         self.ends = array("Q", [0])
         self.traits = array("H")  # of each piece
-        self.tokens = _Pieces(self._token)
-        self.runs = _Pieces(self._run)
+        self._pieces: dict[str, tuple[_Pieces, _Pieces]] = {}  # by language
+        self.speak(self.analyzer)
 
     def piece(self, tokens: Iterable[str], traits: int) -> int:
         """The number of another piece, of some tokens."""

@@ -14,14 +14,16 @@ import apsw
 
 from vmstore.core.system.logger import notices
 from vmstore.log.port import Log, Progress
+from vmstore.relevance.words import Analyzer
 from vmstore.search.contents import contents, sealed_at, speaker, stretches, texts, tool
 from vmstore.search.draft import Lexicon, SegmentDraft
 from vmstore.search.folder import VERSION, IndexFolder, IndexMark, total
 from vmstore.search.moment import Lane, MomentTexts
-from vmstore.search.place import TEXT, analyzer
+from vmstore.search.place import TEXT, analyzer, rules_of, version_of
 from vmstore.search.segment import DOCS_MAX, TextSegment, merged
 from vmstore.views.applier import Applier
 from vmstore.views.branch import Branch
+from vmstore.views.reads.system_entries import Languages
 
 WRITTEN = 1_024  # unindexed texts each caller reads for itself; once there are as many, they are indexed on disk
 GROWTH = 4  # a segment is merged with those after it once they are more than this part of it
@@ -48,15 +50,15 @@ class TextIndex:
     """The index of one namespace; `folder` is where it may lie, None where it may lie nowhere."""
 
     def __init__(
-        self, folder: Path | None, log: Log, db: apsw.Connection, *, writable: bool = True, language: str = "en"
-    ) -> None:
+        self, folder: Path | None, log: Log, db: apsw.Connection, *, writable: bool = True,
+        languages: Languages | None = None,
+    ) -> None:  # fmt: skip
         self._folder = None if folder is None else IndexFolder(folder / TEXT)
         self._lock = None if folder is None or not writable else Applier(folder / f"{TEXT}.lock")
         self._log = log
         self._db = db
-        self.language = language
-        self._rules = analyzer(language)
-        self._lexicon = Lexicon(self._rules)
+        self.languages = languages or Languages()
+        self._lexicon = Lexicon(analyzer(self.languages.default))
         self._tail = IndexTail(0, 0, 0, [])
         self._moments: dict[Any, MomentTexts] = {}
         self._held: list[TextSegment] = []  # what the moments that are kept are of
@@ -72,11 +74,22 @@ class TextIndex:
             self._moments.clear()
             self._held = segments
         key = tuple(map(tuple, lanes))
-        found = self._moments.pop(key, None) or MomentTexts(segments, lanes, self._read, self._rules)
+        found = self._moments.pop(key, None) or MomentTexts(segments, lanes, self._read, self._rules(lanes))
         self._moments[key] = found
         while len(self._moments) > MOMENTS_MAX:
             self._moments.pop(next(iter(self._moments)))
         return found
+
+    def reads(self, languages: Languages) -> bool:
+        """Whether it reads texts by these languages, or now does where a fork has its parent's."""
+        if version_of(languages) != version_of(self.languages):
+            return False
+        self.languages = languages
+        return True
+
+    def _rules(self, lanes: Iterable[Lane]) -> Analyzer:
+        """The rules by which some lanes are asked together."""
+        return rules_of(self.languages, (session for lane in lanes for session, _, _ in lane))
 
     def _read(self, places: Sequence[tuple[int, int]]) -> list[str]:
         """The texts at some places; empty where one was erased since."""
@@ -136,6 +149,7 @@ class TextIndex:
 
     def _taken(self, draft: SegmentDraft, made: list[TextSegment], session: int, low: int, high: int) -> SegmentDraft:
         """Takes what a session wrote into a draft, or another one where it is full."""
+        self._lexicon.speak(analyzer(self.languages.of(session)))
         for content, text in texts(self._log, self._db, contents(self._db, session, low, high)):
             if len(draft) == DOCS_MAX:
                 made.append(draft.segment())
@@ -153,7 +167,7 @@ class TextIndex:
         files = tuple(before.get(id(segment)) or self._folder.write(segment) for segment in now)
         end = self._log.tail(tail.ordinal - 1, 1)[0]
         erasure = max(mark.erasure, tail.erasure)
-        mark = IndexMark(VERSION, tail.ordinal, end.hash.hex(), erasure, self._rules.version, files)
+        mark = IndexMark(VERSION, tail.ordinal, end.hash.hex(), erasure, version_of(self.languages), files)
         self._folder.settle(mark)
         self._tail = IndexTail(tail.ordinal, tail.ordinal, tail.erasure, [])
         return mark, now
@@ -177,7 +191,7 @@ class TextIndex:
         assert self._folder is not None, "only what lies somewhere is checked"
         if not mark.ordinal:
             return [], "was never finished" if self._folder.path.exists() else None
-        if mark.version != VERSION or mark.rules != self._rules.version:
+        if mark.version != VERSION or mark.rules != version_of(self.languages):
             return [], "is of another version"
         found = self._log.tail(mark.ordinal - 1, 1)
         if not found or found[0].hash.hex() != mark.hash:
@@ -275,7 +289,7 @@ class TextIndex:
         finally:
             if alone and self._lock is not None:
                 self._lock.release()
-        return wrong if mark.ordinal and mark.version == VERSION and mark.rules == self._rules.version else None
+        return wrong if mark.ordinal and mark.version == VERSION and mark.rules == version_of(self.languages) else None
 
     def close(self) -> None:
         """Releases the lock's file."""

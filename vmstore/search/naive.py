@@ -18,8 +18,9 @@ from vmstore.relevance.likeness import likest
 from vmstore.relevance.texts import COLUMNS
 from vmstore.relevance.traits import traits
 from vmstore.search.contents import Content, contents, speaker, texts, tool
-from vmstore.search.place import analyzer
+from vmstore.search.place import analyzer, rules_of
 from vmstore.views.branch import Branch
+from vmstore.views.reads.system_entries import Languages
 
 
 class NaiveRow(NamedTuple):
@@ -58,9 +59,11 @@ class NaiveTexts:
     """The texts in force at the moments of some lanes."""
 
     def __init__(
-        self, log: Log, db: apsw.Connection, moments: Sequence[tuple[Branch, int]], language: str = "en"
+        self, log: Log, db: apsw.Connection, moments: Sequence[tuple[Branch, int]], languages: Languages | None = None
     ) -> None:
-        self.analyzer = self._rules = analyzer(language)
+        self._languages = languages or Languages()
+        sessions = (stretch.session for branch, position in moments for stretch in branch.upto(position))
+        self.analyzer = rules_of(self._languages, sessions)
         self._log = log
         self._db = db
         self.rows = [
@@ -78,7 +81,7 @@ class NaiveTexts:
         held = (content for content in there if last[content.page] == content.position)
         for content, text in texts(self._log, self._db, held):
             if text is not None:
-                forms = self._rules.forms(text)
+                forms = analyzer(self._languages.of(content.session)).forms(text)
                 counts = Counter(term for form in forms for term in (*form.terms, *form.wholes, *form.stops))
                 length = sum(len(form.terms) for form in forms)
                 named = speaker(content), tool(self._log, self._db, content, text)

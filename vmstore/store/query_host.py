@@ -19,6 +19,7 @@ from vmstore.namespace.reports import Problem, Verdict
 from vmstore.namespace.results import Change
 from vmstore.prices.price_list import PriceList
 from vmstore.views.branch import Branch
+from vmstore.views.reads.system_entries import Languages
 from vmstore.vmql.execution.engine import QueryEngine
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ class OpenQueryHost:
         return self._ns.log
 
     @property
-    def language(self) -> str:
-        """The code of the language by whose rules words are read."""
-        return self._ns.language
+    def languages(self) -> Languages:
+        """The languages by whose rules words are read."""
+        return self._ns.languages
 
     def damaged(self) -> bool:
         """Whether the views' tables are not those that they should be."""

@@ -198,7 +198,7 @@ class CellReader:
         line = self.line(session, page, cell, commitment, modality, mime, None)
         if line is None:
             return None
-        rules = analyzer(self.world.language)
+        rules = analyzer(self.world.languages.of(session))
         return excerpt(line, parse_query(asked, rules), rules, SNIPPET_CHARS).marked("«", "»")
 
     def aside(self, session: int, position: int, cell: int | None, commitment: bytes | None, key: str) -> str | None:

@@ -12,6 +12,7 @@ from vmstore.core.asof import AsOf
 from vmstore.log.port import Log
 from vmstore.prices.price_list import PriceList
 from vmstore.views.branch import Branch
+from vmstore.views.reads.system_entries import Languages
 
 
 class StoredContext(Protocol):
@@ -85,8 +86,8 @@ class Host(Protocol):
         """The views' database."""
 
     @property
-    def language(self) -> str:
-        """The code of the language by whose rules words are read."""
+    def languages(self) -> Languages:
+        """The languages by whose rules words are read."""
 
     def damaged(self) -> bool:
         """Whether the views' tables are not those that they should be."""

@@ -18,19 +18,34 @@ class SearchIndex:
         self._store = store
         self._ns = store._ns
 
-    def language(self) -> str:
-        """The code of the language by whose rules a search takes texts apart; `en` until another is stated."""
-        with self._ns.asking():
-            return self._ns.language
+    def language(self, session: str | None = None) -> str:
+        """The code of the language by whose rules a search takes texts apart; `en` until another is stated.
 
-    def set_language(self, language: str) -> None:
+        With a session that of its texts: the one stated for it or its parent, else that of all.
+        """
+        with self._ns.asking():
+            languages = self._ns.languages
+            return languages.default if session is None else languages.of(self._key(session))
+
+    def languages(self) -> dict[str, str]:
+        """The sessions for which a language of their own is stated, and which."""
+        with self._ns.asking():
+            return dict(self._ns.languages.stated)
+
+    def set_language(self, language: str, session: str | None = None) -> None:
         """States the language the texts are in, for every moment; the text index is rebuilt when it is next used.
 
-        InputError names the languages there are rules for.
+        With a session that of its texts and its forks'. A search over sessions of several languages reads each text
+        by the rules of its own. InputError names the languages there are rules for.
         """
         from vmstore.namespace.language import state_language
 
-        state_language(self._ns, language)
+        if session is not None:
+            self._key(session)
+        state_language(self._ns, language, session)
+
+    def _key(self, session: str) -> int:
+        return int(self._store.session(session)._key)
 
     def embed(
         self, sessions: str | Iterable[str] | None = None, *, inherited: bool = False, batch: int = 64,

@@ -59,7 +59,7 @@ def find_facts(session: SessionHost, language: str | None = None, after: int = 0
 def language_of(session: SessionHost, language: str | None) -> str:
     """The language whose patterns are used: the one named, else that of the namespace's texts, else English."""
     if language is None:
-        declared = session._ns.language
+        declared = session._ns.languages.of(session._key)
         return declared if declared in LANGUAGES else DEFAULT
     checked_language(language)
     return language

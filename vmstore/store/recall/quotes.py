@@ -10,7 +10,7 @@ from vmstore.core.text.tokenizer import words
 from vmstore.namespace.namespace import Namespace
 from vmstore.relevance.words import Analyzer
 from vmstore.search.passages import RankedText, folded, page_facts
-from vmstore.search.place import analyzer
+from vmstore.search.place import rules_of
 from vmstore.store.reads.search import Moments
 from vmstore.store.recall.recall import FoundTexts
 from vmstore.store.recall.results import FoundQuote, FoundQuotes
@@ -27,7 +27,10 @@ def quotes(ns: Namespace, moments: Moments, answer: FoundTexts, text: str) -> Fo
     wanted = _plain(text)
     names = {lane.session: name for name, lane, _ in moments}
     positions = {lane.session: position for _, lane, position in moments}
-    saying = _saying(answer.hits, text, wanted, analyzer(ns.language))
+    with ns.asking():
+        spoken = (stretch.session for _, lane, position in moments for stretch in lane.upto(position))
+        rules = rules_of(ns.languages, spoken)
+    saying = _saying(answer.hits, text, wanted, rules)
     hits, _ = folded(saying or answer.hits)  # where none says it, those found in spite of a typo, or as close to it
     ordered = sorted(hits, key=lambda hit: wanted not in _plain(hit.text))[:QUOTES_MAX]  # stable: by score within
     best = max((hit.score for hit in ordered), default=1.0) or 1.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vmstore.core.mutation_kind import CellRef
 
 DEFAULT = "en"
+OF_SESSION = "session:"  # the name of a policy about one session begins so
 
 
 class SystemEntry(NamedTuple):
@@ -62,38 +63,71 @@ def entries_of(log: Log, views: apsw.Connection, key: int, after: int = 0) -> li
     return found
 
 
+class Languages(NamedTuple):
+    """The language of the texts, and those of the sessions that have another."""
+
+    default: str = DEFAULT
+    stated: tuple[tuple[str, str], ...] = ()
+    """By the names of sessions, as it was stated."""
+    sessions: tuple[tuple[int, str], ...] = ()
+    """By the keys of these sessions and of their forks."""
+
+    def of(self, session: int) -> str:
+        """The language of what a session writes."""
+        return dict(self.sessions).get(session, self.default)
+
+
 class StatedLanguage:
-    """The language that was stated last, read again where something was stated since."""
+    """The languages that were stated last, read again where something was stated or a session began since."""
 
     def __init__(self) -> None:
         self._position = 0
-        self._language = DEFAULT
+        self._newest = 0
+        self._languages = Languages()
 
-    def read(self, log: Log, views: apsw.Connection) -> str:
-        """The language, as far as the views are."""
+    def read(self, log: Log, views: apsw.Connection) -> Languages:
+        """The languages, as far as the views are."""
         row = views.execute(_CHARTER, (CHARTER,)).fetchone()
         if row is None:
-            return DEFAULT
+            return Languages()
         key, position = row
         if position != self._position:
-            self._language = _stated(log, views, key)
+            self._languages = _stated(log, views, key)
             self._position = position
-        return self._language
+            self._newest = 0
+        if self._languages.stated:
+            newest = int(views.execute("SELECT max(session) FROM sessions").get)
+            if newest != self._newest:
+                self._languages = self._languages._replace(sessions=_spoken(views, dict(self._languages.stated)))
+                self._newest = newest
+        return self._languages
 
 
-def _stated(log: Log, views: apsw.Connection, key: int) -> str:
+def _stated(log: Log, views: apsw.Connection, key: int) -> Languages:
     from vmstore.core.mutation import NamespacePolicy
     from vmstore.core.namespace_policy import PolicySubject
 
-    language = DEFAULT
+    stated: dict[str, str] = {}
     for entry in entries_of(log, views, key):
         mutation = entry.mutation
         if isinstance(mutation, NamespacePolicy) and mutation.subject == PolicySubject.LANGUAGE:
             try:
-                language = _read(entry.text(mutation.value))
+                name, language = entry.text(mutation.name) or "", _read(entry.text(mutation.value))
             except ErasedError:
-                language = DEFAULT
-    return language
+                continue
+            stated[name.removeprefix(OF_SESSION) if name.startswith(OF_SESSION) else ""] = language
+    default = stated.pop("", DEFAULT)
+    return Languages(default, tuple(sorted(stated.items())))
+
+
+def _spoken(views: apsw.Connection, stated: dict[str, str]) -> tuple[tuple[int, str], ...]:
+    """The languages of sessions by their keys; a fork has that of its parent, unless another is stated for it."""
+    languages: dict[int, str] = {}
+    for session, name, parent in views.execute("SELECT session, name, parent FROM sessions ORDER BY session"):
+        language = stated.get(name) or languages.get(parent)
+        if language is not None:
+            languages[session] = language
+    return tuple(languages.items())
 
 
 def _read(value: str | None) -> str:
