@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -181,9 +182,10 @@ def test_what_is_no_search_is_refused(path: Path) -> None:
 
 
 def test_what_nobody_said_is_not_found(path: Path) -> None:
-    """A word that stands nowhere gives an empty answer."""
+    """A word, or a sign, that stands nowhere gives an empty answer that says so."""
     with vmstore.open(path) as store:
-        assert store.search("zebra") == [] and store.session("trip").search("zebra") == []
+        for answer in (store.search("zebra"), store.session("trip").search("zebra"), store.search("🎉")):
+            assert answer == [] and len(answer.notes) == 1
 
 
 # ---- the index as a view
@@ -274,6 +276,13 @@ def index_files(path: Path) -> list[Path]:
     return sorted(mark_of(path).parent.glob("*.seg"))
 
 
+def in_its_place(path: Path) -> Path:
+    """Where the folder of an index was."""
+    folder = mark_of(path).parent
+    shutil.rmtree(folder)
+    return folder
+
+
 DAMAGES = [
     lambda path: changed(
         path, segments=[[*segment[:2], 3] for segment in json.loads(mark_of(path).read_text())["segments"]]
@@ -288,7 +297,19 @@ DAMAGES = [
     lambda path: index_files(path)[0].write_bytes(index_files(path)[0].read_bytes()[:100]),
     lambda path: index_files(path)[0].write_bytes(b""),
     lambda path: index_files(path)[0].unlink(),
+    lambda path: in_its_place(path).write_text("no index"),
 ]
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_link_in_the_place_of_an_index_goes(path: Path) -> None:
+    """Where a link takes the place of the folder while it is searched, the link goes, and the answer stays."""
+    with vmstore.open(path) as store:
+        right = answers(store)
+        folder = in_its_place(path)
+        folder.symlink_to("/nowhere/at/all")
+        assert answers(store) == right
+        assert folder.is_dir() and not folder.is_symlink()
 
 
 @pytest.mark.usefixtures("eager")

@@ -195,6 +195,28 @@ def test_an_embedder_that_fails_is_told_and_left_alone(wrong: Any, text: str) ->
     assert close(store, "s", "cat")[1] is None
 
 
+def test_another_embedder_is_asked_though_one_failed() -> None:
+    """What one embedder did at a question is not held against another of the same name."""
+    broken = Recorder()
+    store = vmstore.memory_store(embedder=broken)
+    page(store, "s", TEXTS[0])
+    store.index.embed()
+    broken.wrong = lambda texts, value: 1 / 0
+    assert close(store, "s", "cat")[0] is None
+    store.embedder = Recorder()
+    assert close(store, "s", "cat")[1] is None
+
+
+def test_a_model_that_changed_its_dimension_is_told() -> None:
+    """Where the vectors of a model are of another dimension than its answer, both are told."""
+    store = vmstore.memory_store(embedder=Recorder())
+    page(store, "s", TEXTS[0])
+    store.index.embed()
+    store.embedder = vmstore.FunctionEmbedder(Recorder().name, lambda texts: [[1.0] * 9 for _ in texts])
+    closeness, note = close(store, "s", "cat")
+    assert closeness is None and note is not None and "9 numbers" in note and "have 8" in note
+
+
 def test_a_question_is_asked_once_and_without_its_secrets() -> None:
     """The embedder is asked about a question once, and never about a secret in it."""
     embedder = Recorder()

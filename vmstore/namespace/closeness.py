@@ -63,7 +63,8 @@ class MomentCloseness:
     def __init__(self, ns: ClosenessHost) -> None:
         self._ns = ns
         self._asked: dict[tuple[str, str], list[float]] = {}
-        self._silent: dict[str, tuple[int, str]] = {}  # by embedder: until when it is not asked, and why
+        # By embedder, which is held so that no other has its place: until when it is not asked, and why.
+        self._silent: dict[int, tuple[Embedder, int, str]] = {}
         self._table: VectorTable | None = None
         self._last: tuple[object, RowVectors] | None = None
 
@@ -81,13 +82,13 @@ class MomentCloseness:
         found = self._asked.get((embedder.name, text))
         if found is not None:
             return QuestionVector(found, embedder.name)
-        until, why = self._silent.get(embedder.name, (0, ""))
+        _, until, why = self._silent.get(id(embedder), (embedder, 0, ""))
         if self._ns.clock.now() < until:
             return QuestionVector(None, embedder.name, f"{why}: answered by words alone")
         try:
             found = vectors_of(embedder, [text], QUERY_TIMEOUT_S)[0]
         except EmbedderError as error:
-            self._silent[embedder.name] = self._ns.clock.now() + SILENCE_US, str(error)
+            self._silent[id(embedder)] = embedder, self._ns.clock.now() + SILENCE_US, str(error)
             return QuestionVector(None, embedder.name, f"{error}: answered by words alone")
         while len(self._asked) >= KEPT:
             self._asked.pop(next(iter(self._asked)))
@@ -115,11 +116,24 @@ class MomentCloseness:
             self._last = key, found.at(moments, texts)
         vectors = self._last[1]
         if not vectors.embedded:
-            return None, f"no text here has a vector of {asked.model} yet (`vmstore embed`): answered by words alone"
+            return None, self._without(asked.model, len(asked.numbers))
         closeness = vectors.to(asked.numbers)
         return closeness, closeness.coverage if vectors.embedded < vectors.count else None
+
+    def _without(self, model: str, dimension: int) -> str:
+        """Says what keeps the texts of a moment from being close to a question of a model."""
+        other = self._ns.projection.db.execute(_DIMENSION, (model, dimension)).get
+        if other is None:
+            return f"no text here has a vector of {model} yet (`vmstore embed`): answered by words alone"
+        return (
+            f"the embedder {model!r} answered with {dimension} numbers, and vectors here have {other}; another model"
+            " has another name: answered by words alone"
+        )
 
     def forget(self) -> None:
         """Drops every vector and question."""
         self._table = self._last = None
         self._asked.clear()
+
+
+_DIMENSION = "SELECT dimension FROM vectors WHERE model = ? AND dimension <> ? LIMIT 1"

@@ -128,7 +128,7 @@ class _Reader:
             tuple(self._phrases),
             tuple(self._required),
             tuple(self._excluded),
-            tuple(self._notes),
+            tuple(dict.fromkeys(self._notes)),
         )
 
     def _shown(self) -> str:
@@ -158,7 +158,8 @@ class _Reader:
         if chunk == "OR":
             return _Item("OR", chunk, False)
         if _OPEN.match(chunk):
-            self._notes.append(f"The quote before {chunk.lstrip(_MARKS)[:40]} is not closed; its words are asked for.")
+            before = chunk.lstrip(_MARKS)[:40]
+            self._notes.append(f"The quote before {before or 'nothing'} is not closed; its words are asked for.")
             return _Item("", chunk, False)
         operator, rest = "", chunk
         if signed := _SIGNED.fullmatch(chunk):

@@ -54,6 +54,11 @@ class IndexFolder:
         self._mark: tuple[State, IndexMark] = (None, IndexMark())
         self._open: dict[str, tuple[State, TextSegment]] = {}  # what was compared with its digest, and its state then
 
+    @property
+    def there(self) -> bool:
+        """Whether anything stands where it lies, a link that leads nowhere too."""
+        return os.path.lexists(self.path)
+
     def mark(self) -> IndexMark:
         """What is marked; a mark of nothing where there is none that can be read."""
         state = _state(f"{self.path}/{MARK}")
@@ -138,8 +143,10 @@ class IndexFolder:
     def remove(self) -> None:
         """Removes everything."""
         self._open = {}
-        if self.path.exists():
+        if self.path.is_dir() and not self.path.is_symlink():
             shutil.rmtree(self.path)
+        else:  # something else in its place: a file, or a link, of which only the link goes
+            self.path.unlink(missing_ok=True)
 
 
 def _state(file: Path | str) -> State:

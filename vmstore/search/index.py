@@ -190,7 +190,7 @@ class TextIndex:
     def _checked(self, mark: IndexMark) -> tuple[list[TextSegment], str | None]:
         assert self._folder is not None, "only what lies somewhere is checked"
         if not mark.ordinal:
-            return [], "was never finished" if self._folder.path.exists() else None
+            return [], "was never finished" if self._folder.there else None
         if mark.version != VERSION or mark.rules != version_of(self.languages):
             return [], "is of another version"
         found = self._log.tail(mark.ordinal - 1, 1)

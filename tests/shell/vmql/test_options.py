@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
 import pytest
 
+from vmstore.shell.terminal.exit_codes import PIPE_CLOSED
 from vmstore.shell.vmql import options
 from vmstore.shell.vmql.main import main
 from vmstore.shell.vmql.options import EXAMPLES, OPTIONS, UsageError, help_text, read
@@ -62,3 +64,12 @@ def test_an_option_of_a_bad_line_is_no_other() -> None:
     """An unknown option without any like it is refused without a guess."""
     with pytest.raises(UsageError, match=r"there is no option --zzzzzzzz$"):
         read(["--zzzzzzzz"])
+
+
+def test_help_that_nobody_reads_to_its_end_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the reader of a pipe leaves, the command ends without a traceback."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as closed:
+        monkeypatch.setattr("sys.stdout", closed)
+        assert main(["--help"]) == PIPE_CLOSED

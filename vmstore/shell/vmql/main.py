@@ -32,7 +32,14 @@ def run() -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `vmql` with these arguments, by default the process's; the exit code."""
+    from vmstore.shell.terminal.exit_codes import leaving
+
     words = list(sys.argv[1:] if argv is None else argv)
+    return leaving(lambda: _answer(words), USAGE)
+
+
+def _answer(words: list[str]) -> int:
+    """What a command line asks for, printed; what needs no store is answered without one."""
     try:
         command_line = options.read(words)
         if command_line.has("--help"):
@@ -48,9 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"{PROG}: {error}; `{PROG} --help` shows how", file=sys.stderr)
         return USAGE
-    from vmstore.shell.terminal.exit_codes import leaving
-
-    return leaving(lambda: _versions() if command_line.has("--version") else _ask(command_line), USAGE)
+    return _versions() if command_line.has("--version") else _ask(command_line)
 
 
 def _versions() -> int:

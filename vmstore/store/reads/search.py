@@ -20,6 +20,7 @@ from vmstore.views.branch import Branch, each_alone
 if TYPE_CHECKING:
     from vmstore.namespace.closeness import QuestionVector
 
+NOTHING = "No text of that moment has any of the words, or what is required of it."
 SHOWN_CHARS = 120  # of a text, in one line
 
 
@@ -70,7 +71,8 @@ def search(
             )
             for hit, text in zip(hits, texts.texts([hit.row for hit in hits]), strict=True)
         ]  # fmt: skip
-        notes = asked.notes if note is None else [*asked.notes, note]
+        nothing = [] if found or asked.empty else [NOTHING]
+        notes = [*asked.notes, *nothing, *([] if note is None else [note])]
         if not explain:
             return Hits(found, notes)
         vectors = closeness.coverage if closeness is not None else note

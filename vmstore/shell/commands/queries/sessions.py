@@ -95,7 +95,7 @@ def search(arguments: argparse.Namespace, screen: Screen) -> int:
     if hits:
         screen.show(format_overview.hits(hits))
     else:
-        screen.note(f"no page has {words!r}")
+        screen.note(f"no page has {words!r:.80}")
     return 0
 
 
