@@ -1,7 +1,8 @@
 """A provider on the loopback: answers as OpenAI, Anthropic and Google do, and keeps what it was sent.
 
 The name of the model says what goes wrong: `busy` is refused once, `down` always, `html` answers
-with a page, `gzip` compresses, `breaks` hangs up amid a stream, `slow` takes longer than anybody waits.
+with a page, `gzip` compresses, `breaks` hangs up amid a stream, `slow` takes longer than anybody waits,
+`waits` stops amid a stream until it is released, `whole` answers whole what was to be streamed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ WORDS = ("In ", "Japan", ".")
 REFUSED = {"error": {"type": "rate_limit_error", "message": "slow down", "code": "busy"}}
 PAGE = b"<html>a proxy says hello</html>"
 SLOW_S = 1.5
+WAIT_S_MAX = 30
 
 
 class Seen(NamedTuple):
@@ -42,6 +44,7 @@ class Provider(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.seen: list[Seen] = []
         self.lock = threading.Lock()
+        self.released = threading.Event()
 
     @property
     def url(self) -> str:
@@ -60,6 +63,7 @@ def serving() -> Iterator[Provider]:
     try:
         yield server
     finally:
+        server.released.set()
         server.shutdown()
         server.server_close()
 
@@ -86,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         model = f"{body.get('model', '')} {path}"
         with self.server.lock:
             again = any(seen.body == body for seen in self.server.seen)
-        streams = bool(body.get("stream")) or "stream" in path
+        streams = (bool(body.get("stream")) or "stream" in path) and "whole" not in model
         if "html" in model:
             return self._answer(path, body, None, 200, "text/html", PAGE)
         if "down" in model or ("busy" in model and not again):
@@ -135,7 +139,9 @@ class Handler(BaseHTTPRequestHandler):
         if squeezed:
             self._chunk(gzip.compress("".join(texts).encode()))
         else:
-            for text in texts:
+            for nth, text in enumerate(texts):
+                if nth == 2 and "waits" in str(body.get("model")):
+                    self.server.released.wait(WAIT_S_MAX)
                 self._chunk(text.encode())
         if breaks:
             self.close_connection = True

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import http.client
 import math
+import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -58,6 +60,7 @@ class HttpClient:
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
         self._wait: Wait = wait or threading.Event().wait
+        self._streams: set[socket.socket] = set()
 
     def close(self) -> None:
         """Lets go of the connections that are kept."""
@@ -70,10 +73,59 @@ class HttpClient:
         """The body of the server's 200 reply; raises for any other."""
         reply = self._asked(body)
         if reply.status != 200:
-            raise self._failure(
-                f"{self.host} answered {reply.status}: {self._said(reply.body)}", code="answered-an-error"
-            )
+            raise self._refused(reply.status, reply.body)
         return reply.body
+
+    @contextmanager
+    def streaming(self, body: bytes) -> Iterator[http.client.HTTPResponse]:
+        """The server's 200 reply while it comes, over a connection of its own; raises for any other.
+
+        Only what fails before the reply begins is tried again. `hang_up` in another thread ends the reading.
+        """
+        connection, stream, answer = self._begun(body)
+        try:
+            yield answer
+        finally:
+            self._let_go(connection, stream)
+
+    def _begun(self, body: bytes) -> tuple[http.client.HTTPConnection, socket.socket, http.client.HTTPResponse]:
+        """A reply with status 200 that is not read yet, its connection, and the socket of that."""
+        for attempt in range(1, self._attempts + 1):
+            connection, pause = self._connection(), PAUSE_S * 2 ** (attempt - 1)
+            stream: socket.socket | None = None
+            try:
+                connection.connect()
+                stream = connection.sock  # which the connection forgets where the server closes it
+                self._streams.add(stream)
+                connection.request("POST", self._path, body, self._headers)
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    return connection, stream, answer
+                if answer.status not in PASSING or attempt == self._attempts:
+                    raise self._refused(answer.status, answer.read(4 * SAID_CHARS_MAX))
+                pause = max(pause, min(_seconds(answer.headers.get("Retry-After")), PAUSE_S_MAX))
+            except (OSError, http.client.HTTPException) as error:
+                self._let_go(connection, stream)
+                if attempt == self._attempts:
+                    raise self._unreached(error, attempt) from error
+            except BaseException:
+                self._let_go(connection, stream)
+                raise
+            else:
+                self._let_go(connection, stream)
+            self._wait(pause)
+        raise AssertionError("the last attempt answers or raises")
+
+    def _let_go(self, connection: http.client.HTTPConnection, stream: socket.socket | None) -> None:
+        if stream is not None:
+            self._streams.discard(stream)
+        connection.close()
+
+    def hang_up(self) -> None:
+        """Ends every stream that is being read, whichever thread reads it."""
+        for stream in list(self._streams):
+            with suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
 
     def _asked(self, body: bytes) -> HttpReply:
         """The last answer of some attempts; raises where none came."""
@@ -86,12 +138,16 @@ class HttpClient:
                 pause = max(pause, min(reply.pause_s, PAUSE_S_MAX))
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self._attempts:
-                    times = "once" if attempt == 1 else f"{attempt} times"
-                    raise self._failure(
-                        f"{self.host} could not be asked ({error!r:.120}), tried {times}", code="not-reached"
-                    ) from error
+                    raise self._unreached(error, attempt) from error
             self._wait(pause)
         raise AssertionError("the last attempt answers or raises")
+
+    def _refused(self, status: int, body: bytes) -> VmstoreError:
+        return self._failure(f"{self.host} answered {status}: {self._said(body)}", code="answered-an-error")
+
+    def _unreached(self, error: Exception, attempts: int) -> VmstoreError:
+        times = "once" if attempts == 1 else f"{attempts} times"
+        return self._failure(f"{self.host} could not be asked ({error!r:.120}), tried {times}", code="not-reached")
 
     def _reply(self, body: bytes) -> HttpReply:
         with self._lock:

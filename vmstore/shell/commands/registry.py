@@ -13,6 +13,7 @@ MODULES = {
     "import": "vmstore.shell.commands.data.import_files",
     "watch": "vmstore.shell.commands.data.watch",
     "proxy": "vmstore.shell.commands.data.proxy",
+    "chat": "vmstore.shell.commands.data.chat",
     "info": "vmstore.shell.commands.queries.inspect",
     "sessions": "vmstore.shell.commands.queries.sessions",
     "turns": "vmstore.shell.commands.queries.inspect",

@@ -1,0 +1,1 @@
+"""The chat's screens, of Textual; only what shows them loads them."""
