@@ -85,10 +85,9 @@ def test_a_brief_message_says_so_to_the_model(begin: Begin, provider: Provider) 
 def test_the_parts_of_a_prompt_are_all_of_it(begin: Begin) -> None:
     """The parts of a prompt add up to its tokens, and each page is of the part that says why it is there."""
     chat = begin(system="You plan journeys.", budget=600)
-    ask(chat, "We take the sleeper Heron to Naples for the wedding of Ada. " * 3)
-    for number in range(12):
-        ask(chat, f"Carriage {number} of another train has wheels, windows, doors and a bell. " * 6)
-    chat.compact()
+    ask(chat, "We take the sleeper Heron to Naples for the wedding of Ada. " * 8)
+    for number in range(10):
+        ask(chat, f"Carriage {number} of another train has wheels, windows, doors and a bell. " * 9)
     ask(chat, "What was it about Heron, Naples and the wedding of Ada?")
     made = chat.parts()
     assert made is not None and sum(made.parts.values()) == made.tokens <= made.budget

@@ -27,11 +27,12 @@ WAIT_S_MAX = 30
 
 
 class Seen(NamedTuple):
-    """One request as it came in, and what was answered: a body, or the parts of a stream."""
+    """One request as it came in, what was answered (a body, or the parts of a stream), and by which key it was."""
 
     path: str
     body: Json
     answer: Any
+    authorization: str | None = None
 
 
 class Provider(ThreadingHTTPServer):
@@ -107,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         self, path: str, body: Json, answer: Any, status: int, kind: str, data: bytes = b"", squeezed: bool = False
     ) -> None:
         with self.server.lock:
-            self.server.seen.append(Seen(path, body, answer))
+            self.server.seen.append(Seen(path, body, answer, self.headers.get("authorization")))
         if "slow" in str(body.get("model")):
             time.sleep(SLOW_S)
         data = data or json.dumps(answer).encode()
@@ -126,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _stream(self, path: str, body: Json, parts: list[Json], breaks: bool, squeezed: bool) -> None:
         with self.server.lock:
-            self.server.seen.append(Seen(path, body, parts))
+            self.server.seen.append(Seen(path, body, parts, self.headers.get("authorization")))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
