@@ -26,11 +26,21 @@ from bootstrap import ROOT, RefusedError, entry, ready
 GROUPS: dict[str, tuple[str, ...]] = {
     "Record": ("capture", "proxy", "watch", "sources", "redaction", "prices"),
     "Ask": ("commands", "vmql", "questions", "sql", "shell", "moments", "search", "debug", "page", "testing"),
-    "Run memory": ("kernel", "assembly", "protocol", "policies", "compression", "residency", "replay", "retraction"),
+    "Run memory": (
+        "kernel",
+        "assembly",
+        "protocol",
+        "policies",
+        "compression",
+        "residency",
+        "replay",
+        "retraction",
+        "chat",
+    ),
     "Know": ("facts", "tags", "embeddings", "work", "plans", "tasks", "observations"),
     "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "chuk", "exports"),
     "Keep": ("care", "sharing", "retention", "erasure", "encryption", "seals", "columns"),
-    "Inside": ("log", "mutations", "views", "performance", "reliability"),
+    "Inside": ("log", "postgres", "mutations", "views", "performance", "reliability"),
 }
 ROOT_PAGES = ("ARCHITECTURE", "GLOSSARY", "CONTRIBUTING", "SECURITY", "CHANGELOG")
 FENCE = re.compile(r"^(```\w+) (\S+)$", re.MULTILINE)  # a block that is a file of that name
