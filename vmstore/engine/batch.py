@@ -378,6 +378,11 @@ class HandBatch:
         return self._batch.empty
 
     @property
+    def redacts(self) -> bool:
+        """Whether what is sealed may differ from what was handed in: the session masks secrets."""
+        return self._batch.redaction is not None
+
+    @property
     def spent(self) -> bool:
         """Whether it was committed, or its block ended."""
         return self._batch.spent

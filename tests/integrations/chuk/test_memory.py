@@ -270,6 +270,19 @@ def test_an_erased_page_is_nowhere(store: Store) -> None:
     assert store.verify().ok
 
 
+def test_a_secret_is_masked_in_the_memory_too(store: Store) -> None:
+    """In a session that masks secrets a page and its hint are masked in memory as in the log, and in what is sent."""
+    store.session("chuk/trip", create=True, redaction="mask")
+    made = filled(store, 1, compressor_registry=CompressorRegistry.default())
+    page = made.create_page("Write to bob@example.com. " * 4, page_id="mail", hint="bob@example.com")
+    asyncio.run(made.add_to_working_set(page))
+    asyncio.run(made.handle_fault("mail", CompressionLevel.REFERENCE))
+    sent = made.build_context().developer_message
+    assert "bob@" not in page.content + sent + made._page_hints["mail"]
+    assert made.recall_context(1).developer_message == sent
+    assert standing(memory(store)) == standing(made)
+
+
 def test_an_id_is_given_once(store: Store) -> None:
     """A second page of one id is refused."""
     made = filled(store, 1)

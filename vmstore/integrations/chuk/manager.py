@@ -20,8 +20,8 @@ from vmstore.integrations.chuk.context_packer import ContextPacker
 from vmstore.integrations.chuk.demand_paging import DemandPagingPrePass
 from vmstore.integrations.chuk.fault_handler import FaultResult, PageFaultHandler, PageSearchHandler, SearchResult
 from vmstore.integrations.chuk.history.fold import ContextRequest, SessionFold, request_of
-from vmstore.integrations.chuk.history.journal import ERASED, PREFIX, Contest, PageJournal
-from vmstore.integrations.chuk.history.state import AWAY, MemoryState, PageStep
+from vmstore.integrations.chuk.history.journal import ERASED, PREFIX, Act, Contest, PageJournal
+from vmstore.integrations.chuk.history.state import AWAY, MemoryState
 from vmstore.integrations.chuk.manifest import ManifestBuilder, ManifestPolicies, VMManifest, generate_simple_hint
 from vmstore.integrations.chuk.models.enums import (
     Actor,
@@ -219,8 +219,8 @@ class MemoryManager:
         self._refuse_twice(page_id)
         with self._journal.act(self.turn) as act:
             act.create(page, hint, Actor.SYSTEM, "create_page")
-        self._apply(act.steps)
-        return page
+        self._apply(act)
+        return self._state.pages[page_id]
 
     def update_page(self, page_id: str, content: Any, actor: Actor = Actor.SYSTEM) -> MemoryPage:
         """Gives a page another content; the one before stays in its past."""
@@ -231,15 +231,15 @@ class MemoryManager:
         changed = page.model_copy(update=changes)
         with self._journal.act(self.turn) as act:
             act.update(changed, self._tier(page_id), actor, "update_page")
-        self._apply(act.steps)
-        return changed
+        self._apply(act)
+        return self._state.pages[page_id]
 
     def delete_page(self, page_id: str, actor: Actor = Actor.SYSTEM) -> None:
         """Takes a page out of the session; its past answers with it, until `store.trust.erase` destroys it."""
         tier = self._tier(page_id)
         with self._journal.act(self.turn) as act:
             act.delete(page_id, tier, actor, "delete_page")
-        self._apply(act.steps)
+        self._apply(act)
 
     async def load(self, page_id: str, tier: StorageTier, artifact_id: str | None = None) -> MemoryPage | None:
         """A page, from memory or from the log; None where there is none of that id."""
@@ -254,21 +254,26 @@ class MemoryManager:
     # ---- the working set
 
     async def add_to_working_set(self, page: MemoryPage) -> bool:
-        """Takes a page into the prompt, and makes room for it; False where it is larger than all there is."""
+        """Takes a page into the prompt, and makes room for it; False where it is larger than all there is.
+
+        A page of the session comes as it stands there; one that is new is made.
+        """
         if self.working_set.is_in_l0(page.page_id):
             return True
+        before = self._tier_or_none(page.page_id)
+        page = page if before is None else self._page(page.page_id)
         tokens = page.estimate_tokens()
         room = await self._room.plan(tokens, page.page_id)
         if room is None:
             return False
-        before = self._tier_or_none(page.page_id)
         with self._journal.act(self.turn) as act:
             if before is None:
                 act.create(page, None, Actor.SYSTEM, "add_to_working_set")
             self._room.make(act, room, tokens, page.page_id, Cause.PRESSURE)
             act.enter(page, before)
-        self._state.pages[page.page_id] = page
-        self._apply(act.steps)
+        if before is not None:
+            self._state.pages[page.page_id] = page
+        self._apply(act)
         return True
 
     async def evict_page(self, page_id: str, target_tier: StorageTier = StorageTier.L2) -> bool:
@@ -287,7 +292,7 @@ class MemoryManager:
                 self._state.tokens_of(page_id),
                 artifact_id=artifact_id,
             )
-        self._apply(act.steps)
+        self._apply(act)
         return True
 
     async def evict_segment_pages(self, target_tier: StorageTier = StorageTier.L2) -> list[str]:
@@ -300,7 +305,7 @@ class MemoryManager:
             for page_id, artifact_id in artifacts.items():
                 freed, words = self._state.tokens_of(page_id), "evict_segment"
                 act.evict(page_id, target_tier, StorageTier.L0, Cause.SEGMENT, words, freed, artifact_id=artifact_id)
-        self._apply(act.steps)
+        self._apply(act)
         return gone
 
     async def _archived(self, page_id: str, tier: StorageTier) -> str | None:
@@ -320,7 +325,7 @@ class MemoryManager:
             return short
         with self._journal.act(self.turn) as act:
             act.compress(short.page, self._tier(page_id), short.tokens_saved)
-        self._apply(act.steps)
+        self._apply(act)
         return short
 
     # ---- what is asked for
@@ -369,7 +374,7 @@ class MemoryManager:
                 act.compress(page, before, 0)
             self._room.make(act, room, max(0, tokens), page_id, Cause.FAULT)
             act.fault(page, before, actor, cause, contest, reason, is_wish=reason is FaultReason.SPECULATIVE)
-        self._apply(act.steps)
+        self._apply(act)
         return fault
 
     def _denied(self, page_id: str, because: Denial, actor: Actor, error: str) -> FaultResult:
@@ -497,13 +502,13 @@ class MemoryManager:
         tier, made = self._tier(page_id), self._journal.pages[page_id].base.importance
         with self._journal.act(self.turn) as act:
             act.weigh(page_id, tier, importance, made)
-        self._apply(act.steps)
+        self._apply(act)
 
     def _pin(self, page_id: str, *, is_pinned: bool, cause: str) -> None:
         tier = self._tier(page_id)
         with self._journal.act(self.turn) as act:
             act.pin(page_id, tier, is_pinned=is_pinned, cause=cause)
-        self._apply(act.steps)
+        self._apply(act)
 
     def set_last_segment_summary(self, page_id: str) -> None:
         """Says that a segment ended, and which page sums it up."""
@@ -565,8 +570,12 @@ class MemoryManager:
 
     # ---- beside
 
-    def _apply(self, steps: Sequence[PageStep]) -> None:
-        for step in steps:
+    def _apply(self, act: Act) -> None:
+        """Takes in an act; from the log where that may differ from what was handed in."""
+        if act.is_read_back:
+            SessionFold(self._journal, self._state).follow(act.began)
+            return
+        for step in act.steps:
             self._state.apply(step)
 
     def _page(self, page_id: str) -> MemoryPage:

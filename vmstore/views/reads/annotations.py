@@ -49,10 +49,10 @@ def notes_of(lane: Branch, position: int, pages: Iterable[int]) -> dict[int, Pag
     return found
 
 
-def anchored(lane: Branch, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """The changes of anchors up to a position, in order: where each stands, its page, and values by name."""
+def anchored(lane: Branch, position: int, after: int = 0) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The changes of anchors after a position up to another, in order: where each stands, its page, values by name."""
     for stretch in reversed(lane.upto(position)):
-        rows: list[Any] = lane.db.execute(_ANCHORED, (stretch.session, stretch.high)).fetchall()
+        rows: list[Any] = lane.db.execute(_ANCHORED, (stretch.session, after, stretch.high)).fetchall()
         yield from ((at, page, object_of(anchors)) for at, page, anchors in rows)
 
 
@@ -92,8 +92,8 @@ def weighing(lane: Branch, position: int, low: int, below: int) -> set[int]:
 
 _NOTES = """SELECT n.page, importance, status, valid_from, valid_to, anchors FROM json_each(?) one
   CROSS JOIN notes n ON n.session = ? AND n.page = one.value AND n.position <= ? ORDER BY n.position"""
-_ANCHORED = """SELECT position, page, anchors FROM notes WHERE session = ? AND position <= ? AND anchors IS NOT NULL
-  ORDER BY position"""
+_ANCHORED = """SELECT position, page, anchors FROM notes WHERE session = ? AND position > ? AND position <= ?
+  AND anchors IS NOT NULL ORDER BY position"""
 _TAGS = """SELECT t.page, t.tag, t.held FROM json_each(?) one CROSS JOIN tags t INDEXED BY tags_page
    ON t.session = ? AND t.page = one.value AND t.position <= ? ORDER BY t.position"""
 _TAGGED = "SELECT page, held FROM tags WHERE tag = ? AND session = ? AND position <= ? ORDER BY page, position"

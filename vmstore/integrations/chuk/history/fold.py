@@ -25,7 +25,7 @@ class SessionFold:
         self._journal = journal
         self._state = state
         self._session = journal.session
-        self._ids: dict[int, str] = {}
+        self._ids = {logged.number: page_id for page_id, logged in journal.pages.items()}
 
     def run(self, upto: int | None = None) -> None:
         """Takes in what was written up to a position, or all of it."""
@@ -42,6 +42,14 @@ class SessionFold:
         for turn in turns:
             self._state.begin_turn(turn.turn)
         self._journal.position = self._journal.changed = position
+
+    def follow(self, after: int) -> None:
+        """Takes in what was written after a position, but for turns: as it was masked, and not as it was handed in."""
+        with self._session._ns.asking():
+            rows = list(anchored(self._session._lane(), self._journal.position, after))
+        for at, number, anchors in rows:
+            if "step" in anchors:
+                self._take(at, number, anchors)
 
     def _take(self, at: int, number: int, anchors: dict[str, Any]) -> None:
         detail, kind = anchors["step"], anchors["step"]["kind"]

@@ -178,7 +178,8 @@ class PageJournal:
             yield act
             position = batch.position - 1
         self.position = position
-        self.pages |= act.pages
+        if not act.is_read_back:
+            self.pages |= act.pages
         if not act.is_pack:
             self.changed = position
 
@@ -187,6 +188,8 @@ class Act:
     """Adds mutations to a commit under way, and lists the steps they come to."""
 
     def __init__(self, journal: PageJournal, batch: HandBatch, turn: int, at_us: int) -> None:
+        self.is_read_back = batch.redacts
+        self.began = batch.position - 1
         self._journal = journal
         self._batch = batch
         self._turn = turn
