@@ -111,8 +111,8 @@ def test_what_was_sent_before_and_left_is_asked_anew() -> None:
 def test_what_the_memory_tells_opens_no_turn() -> None:
     """A block is nobody's word: the same question, sent again with another one, is of the same turn."""
     with vmstore.memory_store() as store:
-        for told in (BLOCK, user("<virtual-context>\nsomething else\n</virtual-context>")):
-            store.record("s", request(told, LAST), answer("Yes."), asked=request(*TALK, LAST))
+        for block in (BLOCK, user("<virtual-context>\nsomething else\n</virtual-context>")):
+            store.record("s", request(block, LAST), answer("Yes."), asked=request(*TALK, LAST))
         assert store.session("s").info().turns == 7
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import vmstore
+from tests.proxy.running import until
 from tests.shell.conftest import ROOT, Process, Run, log_bytes
 from tests.store.test_spans import collecting
 
@@ -180,6 +183,21 @@ def test_calls_are_posted_to_a_collector(run: Run, recorded: Path) -> None:
         collector.status = 503
         failed = run(*to)
         assert failed.code != 0 and "503" in failed.err
+
+
+def test_calls_are_posted_as_they_end(recorded: Path) -> None:
+    """Followed, what another handle records is posted too, and Ctrl-C ends it well."""
+    with collecting() as collector, vmstore.open(recorded) as store:
+        command = [sys.executable, "-m", "vmstore", "export", str(recorded), "--spans-to", collector.url, "--follow"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as following:
+            until(lambda: collector.calls)
+            before = len(collector.calls)
+            store.record(
+                "another", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, ValueError("no")
+            )
+            until(lambda: len(collector.calls) == before + 1)
+            following.send_signal(signal.SIGINT)
+            assert following.wait(60) == 0
 
 
 @pytest.mark.parametrize(

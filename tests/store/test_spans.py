@@ -187,12 +187,14 @@ def test_what_a_collector_refuses_is_posted_again() -> None:
 
 
 def test_a_collector_that_takes_only_some_says_so() -> None:
-    """A partial success is an error, with its message."""
+    """A partial success is an error, with its message, and is not posted again."""
     with collecting() as collector, vmstore.memory_store() as store:
         asked(store)
         collector.reply = b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}'
+        exporter = SpanExporter(store, collector.url)
         with refused("taken-in-part", SpanExportError, "2", "too old"):
-            SpanExporter(store, collector.url).export()
+            exporter.export()
+        assert (exporter.export(), exporter.posted) == (0, 3)
 
 
 def test_secrets_are_masked_and_content_can_stay_here() -> None:

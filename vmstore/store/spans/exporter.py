@@ -42,7 +42,7 @@ class SpanExporter:
 
     `url` is the collector's, as of OTEL_EXPORTER_OTLP_ENDPOINT; `headers` go with each request. What is secret is
     masked unless `redact` is off; without `content` nothing of what was said leaves. SpanExportError where the
-    collector cannot be reached or refuses; what it did not take is tried again by the next `export`.
+    collector cannot be reached or refuses; that is tried again by the next `export`, but for spans that it rejected.
     """
 
     def __init__(
@@ -54,33 +54,38 @@ class SpanExporter:
         self._mask = Mask() if redact else None
         self._client = HttpClient(url, PATH, SpanExportError, headers=headers, timeout_s=timeout_s)
         self._exported: dict[str, int] = {}  # the last call of each session
+        self.posted = 0  # calls so far
 
     def export(self, sessions: Iterable[str] | None = None) -> int:
         """Posts the calls that ended since it was asked last, of some sessions or of all; how many those were."""
         names = [info.session for info in self._store.sessions()] if sessions is None else list(sessions)
-        posted = 0
+        before = self.posted
         for name in names:
             session = self._store.session(name)
             calls = ended(session, self._exported.get(name, 0))
             for some in batched_calls(calls):
-                self._post(exported(spans_of(session, some, content=self._content, masked=masking(self._mask))))
+                spans = exported(spans_of(session, some, content=self._content, masked=masking(self._mask)))
+                answer = self._client.asked(msgspec.json.encode(spans))
                 self._exported[name] = some[-1].call
-                posted += len(some)
-        return posted
+                self.posted += len(some)
+                _check_all_taken(answer)  # what a collector rejects for good is not posted again
+        return self.posted - before
 
     def close(self) -> None:
         """Lets go of the connection to the collector."""
         self._client.close()
 
-    def _post(self, spans: Json) -> None:
-        answer = self._client.asked(msgspec.json.encode(spans))
-        try:
-            partly = msgspec.json.decode(answer or b"{}").get("partialSuccess") or {}
-        except (msgspec.DecodeError, AttributeError):
-            return  # a collector may answer anything beside its 200
-        if rejected := int(partly.get("rejectedSpans") or 0):
-            why = str(partly.get("errorMessage") or "it says not why")[:REASON_MAX]
-            raise SpanExportError(f"the collector took all but {rejected} spans: {why}", code="taken-in-part")
+
+def _check_all_taken(answer: bytes) -> None:
+    """Raises SpanExportError where a collector took only some spans; it may answer anything else beside its 200."""
+    try:
+        partly = msgspec.json.decode(answer or b"{}").get("partialSuccess") or {}
+        rejected = int(partly.get("rejectedSpans") or 0)
+    except (msgspec.DecodeError, AttributeError, ValueError, TypeError):
+        return
+    if rejected:
+        why = str(partly.get("errorMessage") or "it says not why")[:REASON_MAX]
+        raise SpanExportError(f"the collector took all but {rejected} spans: {why}", code="taken-in-part")
 
 
 def export_spans(

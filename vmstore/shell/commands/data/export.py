@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,6 +18,7 @@ from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import ExportReport
+    from vmstore.store.spans.exporter import SpanExporter
 
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
@@ -73,7 +75,6 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
 def _export_spans(arguments: argparse.Namespace, screen: Screen) -> int:
     """Posts calls as spans, until Ctrl-C where it follows."""
     from vmstore.core.asof import Head
-    from vmstore.errors import SpanExportError
     from vmstore.store.spans.exporter import SpanExporter
 
     if arguments.exact or arguments.out != STDOUT or arguments.export_format not in (None, "otlp"):
@@ -83,29 +84,38 @@ def _export_spans(arguments: argparse.Namespace, screen: Screen) -> int:
             "--spans-to posts whatever has ended; leave the moment out, or write a file with --format otlp"
         )
     headers = dict(_header(text) for text in arguments.header)
-    posted = 0
     with open_to_ask(arguments) as store:
         options: dict[str, Any] = {"content": not arguments.no_content, "redact": not arguments.no_redact}
         exporter = SpanExporter(store, arguments.spans_to, headers=headers, **options)
-        while True:
-            try:
-                now = exporter.export(arguments.sessions or None)
-            except SpanExportError as error:
-                if not arguments.follow:
-                    raise
-                now = 0
-                screen.warn(f"{error}; tried again")
-            posted += now
-            if now and arguments.follow:
-                screen.note(f"posted {count(posted, 'call')} to {arguments.spans_to}")
-            if not arguments.follow:
-                break
-            threading.Event().wait(POLL_S)
+        if arguments.follow:
+            _follow(exporter, arguments, screen)
+        else:
+            exporter.export(arguments.sessions or None)
     if arguments.json:
-        screen.json({"calls": posted, "to": arguments.spans_to})
+        screen.json({"calls": exporter.posted, "to": arguments.spans_to})
     else:
-        screen.show(f"posted {count(posted, 'call')} as spans to {arguments.spans_to}")
+        screen.show(f"posted {count(exporter.posted, 'call')} as spans to {arguments.spans_to}")
     return 0
+
+
+def _follow(exporter: SpanExporter, arguments: argparse.Namespace, screen: Screen) -> None:
+    """Posts what ends until Ctrl-C; what is wrong with a collector is said once."""
+    from vmstore.errors import SpanExportError
+
+    problem = ""
+    with suppress(KeyboardInterrupt):
+        while True:
+            before = exporter.posted
+            try:
+                exporter.export(arguments.sessions or None)
+                problem = ""
+            except SpanExportError as error:
+                if str(error) != problem:
+                    problem = str(error)
+                    screen.warn(f"{problem}; tried again until it is well")
+            if exporter.posted > before:
+                screen.note(f"posted {count(exporter.posted, 'call')} to {arguments.spans_to}")
+            threading.Event().wait(POLL_S)
 
 
 def _header(text: str) -> tuple[str, str]:
