@@ -88,7 +88,7 @@ def _add_proxy(parser: Parser) -> None:
         metavar="N[=UPSTREAM][,SETTING=VALUE…]",
         action="append",
         help="listen there; may be given again, each with an upstream and settings of its own: session, redact, "
-        "namespace (default: 5757)",
+        "namespace, markers, window, rounds (default: 5757)",
     )
     parser.add_argument(
         "--markers",
@@ -112,12 +112,13 @@ COMMANDS = (
         "import",
         "record what an agent sends to its model, as an HTTP proxy",
         "Forwards requests to OpenAI, Anthropic and Gemini byte for byte, and records each call to a model as it\n"
-        "was sent and answered. Point the agent's base URL at it. A store that cannot be written to never harms a\n"
-        "call: it waits, or stands as a gap. Keys pass through and are not recorded. Ctrl-C stops it.",
+        "was sent and answered. Point the agent's base URL at it. A port with window=TOKENS sends what is larger as\n"
+        "the memory assembles it. A store that cannot be written to never harms a call: it waits, or stands as a\n"
+        "gap. Keys pass through and are not recorded. Ctrl-C stops it.",
         (
             "vmstore proxy agent.vms",
             "vmstore proxy agent.vms --upstream openai=http://localhost:11434",
-            "vmstore proxy agent.vms --port 8001=anthropic,session=planning --port 8002=openai,redact=mask",
+            "vmstore proxy agent.vms --port 8001=anthropic,window=60000 --port 8002=openai,redact=mask",
         ),
         proxy,
         (add_store, _add_proxy),
