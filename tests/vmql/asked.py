@@ -24,7 +24,7 @@ UNTOLD: dict[str, tuple[str, ...]] = {
         *("policy", "source", "total_tokens", "memory_tier", "tokens_saved", "compression_ratio"),
     ),
     "TURNS": ("cost_estimated", "total_tokens", "memory_tier", "is_identity_critical"),
-    "CALLS": ("user", "cost_estimated", "stop", "error", "metadata", "response"),
+    "CALLS": ("user", "cost_estimated", "stop", "error", "component", "metadata", "response"),
     "VERSIONS": ("actor",),
     "VECTORS": ("quantisation",),
     "FACTS": ("user",),
