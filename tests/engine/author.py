@@ -110,6 +110,7 @@ class Known:
         self.versions: dict[int, int] = {}
         self.ranks: dict[int, int] = {}
         self.opaque: dict[int, bool] = {}  # whether a page began without content
+        self.segments = 0
 
 
 def engine_over(log: Log | None = None, seed: int = 0) -> Engine:
@@ -442,6 +443,38 @@ class Author:
             tags = self.batch.cell(b'["t%d"]' % (deed.d % 3)) if deed.d % 2 else None
             effects = ((other,), (call,) * (deed.c % 2), (other, call)[: deed.d % 3])
             self.batch.add(ToolRun(call, deed.c % 2, other * (deed.d % 2), deed.b, error, other, *effects, tags))
+
+    def do_work(self, deed: Deed) -> None:
+        """A plan, an atom or a file, a part of another page or of none."""
+        plan = b'{"plan":"plan %d","steps":[{"done":true},{}],"progress":0.5%s}' % (
+            deed.b,
+            (b"", b',"decisions":["p%d"]' % deed.c)[deed.c % 2],
+        )
+        type_, modality, content, labels = (
+            (PageType.CLAIM, Modality.STRUCTURED, plan, b'{"tags":["plan"],"origin":"t%d"}' % deed.b),
+            (PageType.CLAIM, Modality.TEXT, b"text %d" % deed.b, b'{"tags":["atom:question"]}'),
+            (PageType.PROCEDURE, Modality.TEXT, b"text %d" % deed.b, b'{"tags":["skill"]}'),
+            (PageType.ARTIFACT, Modality.TEXT, b"text %d" % deed.b, b'{"path":"f%d","sha256":"s"}' % deed.b),
+        )[deed.a % 4]
+        task, batch = self._page(deed.c), self.batch
+        links = ((LinkKind.PART_OF, task),) if task is not None and deed.d % 2 else ()
+        fields = (type_, modality, Role.OTHER, 0, 0, batch.cell(content), len(content), deed.d)
+        page = batch.add(Create(*fields, links=links, labels=batch.cell(labels)))
+        self.now.pages[page], self.now.versions[page], self.now.opaque[page] = [(page, 0)], 1, False
+
+    def do_segment(self, deed: Deed) -> None:
+        """A segment ends; sometimes a summary of it is made of some pages, with a title or without."""
+        batch, source = self.batch, self._page(deed.b)
+        summary = 0
+        if source is not None and deed.a % 3:
+            links = tuple({(LinkKind.DERIVES, page) for page in (source, self._page(deed.c)) if page is not None})
+            fields = (PageType.SUMMARY, Modality.TEXT, Role.OTHER, 0, 0, batch.cell(b"text %d" % deed.d))
+            labels = batch.cell(b'{"hint":"topic_t%d"}' % (deed.d % 3)) if deed.d % 2 else None
+            summary = batch.add(Create(*fields, deed.c, deed.d, links=links, labels=labels))
+            self.now.pages[summary], self.now.versions[summary], self.now.opaque[summary] = [(summary, 0)], 1, False
+        self.now.segments += 1
+        title = batch.cell(b"title %d" % deed.c) if deed.d % 2 else None
+        batch.add(Segment(self.now.segments, summary or None, title))
 
     def do_guard(self, deed: Deed) -> None:
         """A guard speaks up, with a warning or without."""

@@ -33,10 +33,11 @@ UNTOLD: dict[str, tuple[str, ...]] = {
     "GUARDS": ("user",),
     "RECALLS": ("score",),
     "SKILLS": ("user", "tools", "arguments", "prerequisites"),
+    "ARTIFACTS": ("mime", "approval", "approved_by"),
     "CONTEXT": ("pinned", "tool", "tool_call", "outcome", "text"),
 }
 """The columns that the naive reading does not know yet; it knows every other."""
-UNREAD = ("METRICS", "SEGMENTS", "SEARCH", "TASKS", "ATOMS", "ARTIFACTS")
+UNREAD = ("METRICS", "SEARCH")
 """The relations that it does not know."""
 RELATIONS = [name for name in DESCRIBED if name not in UNREAD]
 COLUMNS: dict[str, tuple[str, ...]] = {

@@ -10,6 +10,7 @@ from specs.decided import Decided as Model
 from tests.vmql import known
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of, versions_of
 from tests.vmql.moved import compactions, moves
+from tests.vmql.planned import artifacts, atoms, segments, tasks
 from tests.vmql.said import notes, tag_rows
 from tests.vmql.stated import facts
 from tests.vmql.worked import guards, recalls, skills, tools
@@ -499,6 +500,18 @@ class Naive:
 
     def _tools(self, session: str, position: int) -> list[Row]:
         return tools(self, session, position)
+
+    def _tasks(self, session: str, position: int) -> list[Row]:
+        return tasks(self, session, position)
+
+    def _atoms(self, session: str, position: int) -> list[Row]:
+        return atoms(self, session, position)
+
+    def _artifacts(self, session: str, position: int) -> list[Row]:
+        return artifacts(self, session, position)
+
+    def _segments(self, session: str, position: int) -> list[Row]:
+        return segments(self, session, position)
 
     def _guards(self, session: str, position: int) -> list[Row]:
         return guards(self, session, position)

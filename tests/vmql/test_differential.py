@@ -40,6 +40,25 @@ DEEDS = (
 )
 DECIDED = ("settings", "use", "fault", "evict", "pin")
 WORKED = ("ask", "ask", "answer", "answer", "paid", "tool_call", "guard", "promote", "fact", "use", "hand", "redact")
+PLANNED = (
+    *(
+        "turn",
+        "turn",
+        "say",
+        "say",
+        "work",
+        "work",
+        "segment",
+        "segment",
+        "fact",
+        "tag",
+        "alias",
+        "update",
+        "annotate",
+        "link",
+    ),
+    *("end", "fork"),
+)
 
 
 def stories(*deeds: str) -> st.SearchStrategy[list[Deed]]:
@@ -48,7 +67,7 @@ def stories(*deeds: str) -> st.SearchStrategy[list[Deed]]:
     return st.lists(deed, min_size=8, max_size=40)
 
 
-STORIES = stories(*DEEDS) | stories(*DEEDS, *DECIDED) | stories(*DEEDS, *WORKED)
+STORIES = stories(*DEEDS) | stories(*DEEDS, *DECIDED) | stories(*DEEDS, *WORKED) | stories(*PLANNED)
 
 
 def written(story: list[Deed]) -> Store:

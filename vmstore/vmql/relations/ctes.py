@@ -178,6 +178,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "revised": work.REVISED,
     "consented": work.CONSENTED,
     "refused": work.REFUSED,
+    "states": work.STATES,
     "used": each(_USED),
     "stays_before": by(_STAYS_BEFORE.format(stays=_STAYS), chain=_STAYS_BEFORE.format(stays=_CHAINED_BEFORE)),
     **{name: _handed(name, columns) for name, (columns, _) in HANDED.items()},

@@ -156,6 +156,11 @@ _REVISED = f"""revised(session, page, at) AS MATERIALIZED (SELECT session, page,
 REVISED = each(_REVISED)
 """When the content of each page was changed last."""
 
+_STATES = f"""states(session, page, type) AS MATERIALIZED (SELECT session, page, type FROM (
+ SELECT {{of}} AS session, x.page AS page, x.type AS type, max(x.position) {own("facts x")} GROUP BY 1, 2))"""
+STATES = each(_STATES)
+"""The type of the fact that each page states."""
+
 _JOINS = joins(
     WRITER,
     beside("tagged g", "p", "page"),
@@ -165,6 +170,7 @@ _JOINS = joins(
     beside("revised u", "p", "page"),
     beside("consented n", "p", "page"),
     beside("refused d", "p", "page"),
+    beside("states f", "p", "page"),
 )
 _STATUS = Field("status", word(Standing), "how it stands", "coalesce(s.value, 0)")
 _TASK = Field("task", PAGE, "the task it is a part of", "o.task")
@@ -176,12 +182,12 @@ def _has_tag(condition: str) -> str:
     return f"EXISTS (SELECT 1 FROM json_each(g.tags) WHERE {condition})"
 
 
-def _path(where: str, tagged: str = "") -> dict[str, Path]:
+def _path(where: str, tagged: str = "", *, types: int = 1) -> dict[str, Path]:
     """The pages for which `where` holds, and of their tags `tagged`."""
     kept = f" CROSS JOIN (SELECT 1) ON {tagged}" if tagged else ""
     pages = f"{TYPED} AND {where} LEFT JOIN tagged g ON g.page = p.page"
     ways = by(pages + kept, across=f"{pages} AND g.session = p.session{kept}")
-    return {"scan": Path("scan", ways, joined=("g",), sorted=True)}
+    return {"scan": Path("scan", ways, joined=("g",), sorted=types == 1)}  # the index is by type
 
 
 _PLANNED = _has_tag("value = 'plan'")
@@ -229,13 +235,11 @@ TASKS = Relation(
 
 # ---- atoms
 
-_FACT = """(SELECT x.type FROM facts x INDEXED BY facts_page WHERE x.session = p.session AND x.page = p.page
- AND x.position <= lane.high ORDER BY x.position DESC LIMIT 1)"""
 _STATED = f"(SELECT substr(value, {len(ATOM) + 1}) FROM json_each(g.tags) WHERE value LIKE '{ATOM}%' LIMIT 1)"
 _LEARNED = _has_tag("value IN ('warning', 'skill')")
 _KIND = f"""CASE WHEN {_STATED} IS NOT NULL THEN {_STATED}
- WHEN {_FACT} IS NOT NULL
-  THEN iif({_FACT} = {int(FactType.DECISION)}, '{AtomKind.DECISION.word}', '{AtomKind.FACT.word}')
+ WHEN f.type IS NOT NULL
+  THEN iif(f.type = {int(FactType.DECISION)}, '{AtomKind.DECISION.word}', '{AtomKind.FACT.word}')
  WHEN {_LEARNED} THEN '{AtomKind.INSIGHT.word}' ELSE '{AtomKind.DECISION.word}' END"""
 
 ATOMS = Relation(
@@ -258,6 +262,7 @@ ATOMS = Relation(
     _path(
         f"p.type IN ({int(PageType.CLAIM)}, {int(PageType.PROCEDURE)})",
         f"iif(p.type = {int(PageType.CLAIM)}, NOT {_PLANNED}, {_LEARNED})",
+        types=2,
     ),
     _JOINS,
     ("p.page",),
