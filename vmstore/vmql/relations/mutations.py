@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, get_args
 
@@ -129,7 +127,7 @@ class Stream:
     def _names(self, commit: Commit) -> bool:
         """Whether a commit may be about the page that is asked for: it makes it, or its number is written in it."""
         assert self._page is not None, "a page was asked for"
-        return commit.first <= self._page <= commit.last or any(form in commit.body for form in self._forms)
+        return commit.first <= self._page <= commit.last or any(map(commit.body.__contains__, self._forms))
 
     def _rows(self, commit: Commit, stream: SessionStream) -> Iterator[tuple[Any, ...]]:
         if self._page is not None and not self._names(commit):
@@ -196,12 +194,10 @@ class StreamMoment(msgspec.Struct):
 
 
 def _forms(number: int) -> tuple[bytes, ...]:
-    """A number in each form that MessagePack has for it: a writer may have taken a longer one than it needs."""
-    forms = [bytes([number])] if number < 128 else []
-    for code, letter in enumerate("BHIQbhiq", 0xCC):
-        with contextlib.suppress(struct.error):
-            forms.append(struct.pack(f">B{letter}", code, number))
-    return tuple(forms)
+    """What stands in any form that MessagePack has for a number: a writer may have taken a longer one than it needs."""
+    power = next(power for power in range(4) if number < 1 << (8 << power))
+    digits = number.to_bytes(1 << power, "big")
+    return (digits,) if number < 128 else tuple(bytes([before]) + digits for before in (0xCC + power, 0xD0 + power, 0))
 
 
 Maybe = int | None
