@@ -23,7 +23,7 @@ from vmstore.vmql import scalars as row_functions
 from vmstore.vmql.host import Host
 from vmstore.vmql.text_cache import cached
 
-AHEAD = 16  # cells of a frame
+AHEAD = 32  # cells, which lie in frames that are opened once for all of them
 CALLS_MAX = 256  # whose asides are read at once
 SNIPPET_CHARS = 100
 NEAR = 4  # cells apart: those between are wanted soon, too
