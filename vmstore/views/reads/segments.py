@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from vmstore.core.page import LinkKind, PageType, Role, Standing, WordEnum
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.lineage import held
-from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.tags import aliases, given
 
 
@@ -67,15 +67,12 @@ class _View:
 
     def __init__(self, lane: Branch, position: int) -> None:
         stretches = list(reversed(lane.upto(position)))
-        pages = [
-            _Page(*row) for s in stretches for row in lane.db.execute(_PAGES, (s.session, s.low, s.high)) if row[1]
-        ]
-        notes = notes_of(lane, position, [page.page for page in pages])
-        self.pages = {
-            page.page: page
-            for page in pages
-            if (note := notes.get(page.page)) is None or note.status not in (Standing.SUPERSEDED, Standing.ABANDONED)
-        }
+        standing: dict[int, int] = {}
+        for s in stretches:
+            standing.update(lane.db.execute(_STANDING, (s.session, s.low, s.high)))
+        away = {page for page, status in standing.items() if status in (Standing.SUPERSEDED, Standing.ABANDONED)}
+        rows = (map(_Page._make, lane.db.execute(_PAGES, (s.session, s.low, s.high))) for s in stretches)
+        self.pages = {page.page: page for page in chain.from_iterable(rows) if page.turn and page.page not in away}
         cuts = [row for s in stretches for row in lane.db.execute(_CUTS, (s.session, s.low, s.high))]
         self.at, self.numbers = [cut[0] for cut in cuts], [cut[1] for cut in cuts]
         self.titles = {summary: title for _, _, summary, title in cuts if summary}
@@ -165,6 +162,8 @@ def _summary(row: _Page) -> bool:
 _PAGES = f"""SELECT page, turn, message, type, hint, tokens FROM pages WHERE session = ? AND page > ? AND page <= ?
   AND (type = {int(PageType.SUMMARY)}
     OR message > 0 AND role IN ({int(Role.USER)}, {int(Role.ASSISTANT)}, {int(Role.TOOL)})) ORDER BY page"""
+_STANDING = """SELECT page, status FROM notes WHERE session = ? AND position > ? AND position <= ?
+  AND status IS NOT NULL ORDER BY position"""
 _CUTS = """SELECT position, number, summary, title FROM segments
   WHERE session = ? AND position > ? AND position <= ? ORDER BY position"""
 _CHANGED = """SELECT page, max(position), tokens FROM changes
