@@ -54,6 +54,8 @@ def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str
         pytest.skip("no Chromium on this machine: python3 tools/browser.py")
     if name == "langgraph" and not (bench.ROOT / ".venv-integrations").exists():
         pytest.skip("no environment of the integrations: python3 tools/integrations.py makes it")
+    if name == "scale" and not (bench.ROOT / ".venv-postgres").exists():
+        pytest.skip("no environment of the tests in PostgreSQL: python3 tools/postgres.py makes it")
     fields = measured(capsys, name)
     assert set(fields) == {"bench", "machine", "rows"}
     assert fields["bench"] == name

@@ -66,6 +66,7 @@ NAMES = (
     "guards",
     "digests",
     "langgraph",
+    "scale",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -184,7 +184,7 @@ def test_a_forked_process_opens_its_own(host: Callable[[str], str]) -> None:
             code = 1
             try:
                 recorded(store, "child")
-                code = 0
+                code = 0 if store.info().bytes_log else 2
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -254,6 +254,34 @@ def test_a_database_that_is_not_there_is_named(host: Callable[[str], str]) -> No
         vmstore.open(server().address("missing"))
     with refused("no-store", StoreError):
         vmstore.open(host("a"), "r")
+
+
+@pytest.mark.parametrize("role, code", [("nobody_of_that_name", "not-let-in"), ("vmstore_locked_out", "not-let-in")])
+def test_a_role_that_may_not_come_in_is_named_at_once(host: Callable[[str], str], role: str, code: str) -> None:
+    """A role that is not there, or may not log in, is refused without waiting for the server to change its mind."""
+    exists = "SELECT 1 FROM pg_roles WHERE rolname = 'vmstore_locked_out'"
+    if not server().execute(exists):
+        server().execute("CREATE ROLE vmstore_locked_out NOLOGIN")
+    with refused(code, StoreError, role):
+        vmstore.open(host("a").replace("postgres:@", f"{role}@"), wait_s=3_600)
+
+
+def test_any_isolation_will_do(host: Callable[[str], str]) -> None:
+    """In a database whose transactions are serializable by default, writers on two hosts lose and double nothing."""
+    from functools import partial
+
+    from vmstore.testing.log_contract import run_together
+
+    name = host("a").split("?")[0].rsplit("/", 1)[1]
+    server().execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    with vmstore.open(host("a")) as a, vmstore.open(host("b")) as b:
+        run_together(
+            [
+                partial(lambda s, n: [recorded(s, f"{n}-{i}", n) for i in range(10)], s, n)
+                for s, n in ((a, "x"), (b, "y"))
+            ]
+        )
+        assert [info.calls for info in a.sessions()] == [10, 10] and b.verify().ok
 
 
 def test_a_password_is_in_no_message(database: str) -> None:

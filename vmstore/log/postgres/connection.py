@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,9 @@ from vmstore.errors import CorruptError, LockedError, ReadOnlyError, StoreError
 PAUSE_S, PAUSE_S_MAX = 0.01, 0.25
 CONNECT_S = 10
 CONNECT_S_MIN = 2  # the least that libpq waits
+# What the server says of a connection that it ended, or does not take yet; and where it will not take one at all.
+ENDED = ("57P01", "57P02", "57P03", "57P05", "25P03")
+REFUSED = re.compile(r"does not exist|authentication|pg_hba\.conf|not permitted to log in|permission denied|password")
 AGAIN = ("40001", "40P01")  # what the server asks to be tried again: serialization failure, deadlock
 KEEPALIVE: dict[str, Any] = {"keepalives": 1, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
 
@@ -92,9 +96,12 @@ class Connection:
 
     def is_lost(self, error: psycopg.Error) -> bool:
         """Whether an error says that the server was away, or ended this connection."""
-        if isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08000")[:2] in ("08", "57"):
-            return "does not exist" not in str(error) and "authentication" not in str(error)
-        return self._db is not None and bool(self._db.closed)
+        if isinstance(error, psycopg.InterfaceError):
+            return True
+        state = error.sqlstate or ("08000" if isinstance(error, psycopg.OperationalError) else "")
+        if state in ENDED or (state[:2] == "08" and not REFUSED.search(str(error))):
+            return True
+        return self._db is not None and bool(self._db.closed) and not REFUSED.search(str(error))
 
     def drop(self) -> None:
         """Gives up the connection, whose state is not known; the next use opens another."""
@@ -150,7 +157,7 @@ class Connection:
             return StoreError(
                 f"{self.address}: its disk is full ({what}); make room there, then try again", code="full"
             )
-        if state[:2] == "28" or "authentication" in what:
+        if state[:2] == "28" or (not state and REFUSED.search(what)):
             return StoreError(
                 f"{self.address} lets this role not in ({what}); name another role or password", code="not-let-in"
             )

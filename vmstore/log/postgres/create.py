@@ -8,7 +8,6 @@ from vmstore.errors import StoreError
 from vmstore.log.postgres.connection import Connection
 from vmstore.log.postgres.tables import VERSION, Statements
 
-MISSING = ("42P01", "3F000")  # a table, a schema
 RACED = ("23505", "42P07", "42P06")  # somebody made it at the same moment
 SETTINGS = {
     "fsync": ("on", "what is acknowledged would not survive a power cut"),
@@ -20,13 +19,11 @@ STRONGER = ("remote_apply",)
 def version_of(connection: Connection, sql: Statements) -> int | None:
     """The version of the tables; None where there are none. StoreError where this vmstore reads no such."""
     try:
-        with connection.held() as db:
-            row = db.execute(sql.version).fetchone()
-    except psycopg.Error as error:
-        if error.sqlstate in MISSING:
+        version: int | None = connection.rows(sql.version, {})[0][0]
+    except StoreError as error:
+        if error.code == "no-store":
             return None
-        raise connection.explained(error) from error
-    version: int | None = row[0]
+        raise
     if version is not None and version != VERSION:
         raise StoreError(
             f"{connection.address} has tables of version {version}, this vmstore reads version {VERSION}: install the "

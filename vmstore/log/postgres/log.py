@@ -318,7 +318,8 @@ class PostgresLog:
                     row: Row | None = cursor.fetchone()
                 break
             except psycopg.Error as error:
-                if not self._writing.is_lost(error) or (until is not None and seconds() > until):
+                passing = self._writing.is_lost(error) or error.sqlstate in AGAIN
+                if not passing or (until is not None and seconds() > until):
                     raise self._writing.explained(error) from error
                 pause_for(PAUSE_S_MAX / 5)
         if row is None:

@@ -61,8 +61,8 @@ class PostgresPlace:
         return self.uid.hex()
 
     def absolute(self) -> PostgresPlace:
-        """The same: its cache has a whole path."""
-        return self
+        """The same, on connections of its own: those of the process it was forked from are not to be used."""
+        return PostgresPlace(PostgresBackend(self.backend.given), self.name, self.uid)
 
     def mark(self) -> None:
         """Says that an erasure is under way, in the namespace's row."""
@@ -133,7 +133,7 @@ class PostgresBackend:
     """A store in a database, or in one of its schemas."""
 
     def __init__(self, address: str) -> None:
-        self._given = address
+        self.given = address
         self._ours, self.conninfo = _parsed(address)
         schema = self._ours.get("schema", "")
         if schema and (not schema.isascii() or not schema.replace("_", "").isalnum()):
@@ -144,7 +144,7 @@ class PostgresBackend:
         self.sql = statements(f'"{schema}"' if schema else "")
 
     def __getstate__(self) -> str:
-        return self._given
+        return self.given
 
     def __setstate__(self, address: str) -> None:
         self.__init__(address)  # type: ignore[misc]
@@ -254,23 +254,29 @@ class PostgresBackend:
         assert uid is not None, "it was made, or is there"
         place = PostgresPlace(self, name, uid)
         place.prepare()
-        opened = partial(self._opened, place, opening)
-        return Attachment(place, opened, opened)
+        return Attachment(place, partial(_opened, place, opening), partial(_opened, place.absolute(), opening))
 
-    def _opened(self, place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
-        me = f"{platform.node()}:{os.getpid()}:{SystemIds().salt()[:4].hex()}"
-        log = PostgresLog(
-            self.conninfo, self.address, place.name, self.sql, me=me, readonly=opening.readonly, wait_s=opening.wait_s
-        )
 
-        def room() -> int:
-            return ROOM_BYTES + ROOM_RATIO * place.log_bytes()
+def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
+    me = f"{platform.node()}:{os.getpid()}:{SystemIds().salt()[:4].hex()}"
+    log = PostgresLog(
+        place.backend.conninfo,
+        place.backend.address,
+        place.name,
+        place.backend.sql,
+        me=me,
+        readonly=opening.readonly,
+        wait_s=opening.wait_s,
+    )
 
-        try:
-            return log, open_views(place.cache, log, readonly=False, wait_s=opening.wait_s, room=room)
-        except BaseException:
-            log.close()
-            raise
+    def room() -> int:
+        return ROOM_BYTES + ROOM_RATIO * place.log_bytes()
+
+    try:
+        return log, open_views(place.cache, log, readonly=False, wait_s=opening.wait_s, room=room)
+    except BaseException:
+        log.close()
+        raise
 
 
 def machine() -> str:
