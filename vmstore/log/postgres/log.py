@@ -44,6 +44,7 @@ from vmstore.log.rows import commit_of, frame_of, row_of
 TRIES = 3  # without a lock: who is overtaken more often waits for the row
 IDLE_S = 60  # a writer that stops while it holds the row is ended by the server
 READ_CELLS = 64
+BELIEVED_S = 0.005  # a head that a writer begins with; what it decides is held against the log's end
 COMMITMENTS = 8  # of the columns of a commit
 CELL_BYTES_MAX = 256 << 20  # of one value in a message to the server
 
@@ -57,11 +58,13 @@ class _Pending(Struct, eq=False):
 
 
 class _Laid(Struct):
-    """Rows for the appends that fit: commits, frames, and how many cells these hold."""
+    """Rows for the appends that fit after an ordinal and a cell: commits, frames, and how many cells these hold."""
 
+    ordinal: int
+    cell: int
     commits: list[Commit]
     frames: list[Frame]
-    cells: int
+    cells: int = 0
 
 
 class PostgresLog:
@@ -89,6 +92,8 @@ class PostgresLog:
         )
         ordinal, self._cell = self._standing()
         self._heads = Heads(ordinal)
+        self._known = threading.Lock()  # over the heads and the last cell
+        self._looked_s = 0.0  # when the log was last known to end where the heads do
 
     def _params(self, **more: Any) -> dict[str, Any]:
         return {"namespace": self._namespace, "me": self._me, **more}
@@ -158,9 +163,10 @@ class PostgresLog:
 
     def _lay(self, pending: list[_Pending]) -> _Laid:
         """The rows of every append that fits at the end of the log."""
-        ordinal, cell = self._heads.end, self._cell
+        with self._known:
+            ordinal, cell = self._heads.end, self._cell
         ahead: dict[int, ChainHead] = {}
-        laid = _Laid([], [], 0)
+        laid = _Laid(ordinal, cell, [], [])
         for each in pending:
             each.error, each.stored = None, []
             try:
@@ -178,8 +184,8 @@ class PostgresLog:
             ordinal += len(stored)
             cell = frames[-1].after - 1 if frames else cell
             ahead[stored[-1].session] = ChainHead(stored[-1].last, stored[-1].hash)
-        assert ordinal == self._heads.end + len(laid.commits), "ordinals are dense: what was refused leaves no gap"
-        laid.cells = cell - self._cell
+        assert ordinal == laid.ordinal + len(laid.commits), "ordinals are dense: what was refused leaves no gap"
+        laid.cells = cell - laid.cell
         return laid
 
     def _last(self, session: int) -> ChainHead | None:
@@ -196,17 +202,20 @@ class PostgresLog:
 
     def _see(self) -> bool:
         """Takes in the heads of commits not seen yet; True, as all is known then."""
-        ordinal, cell = self._standing()
-        params = self._params(after=self._heads.end, upto=ordinal)
-        for at, session, last, digest in self._reading.rows(self._sql.since, params):
-            self._heads.follow(at, session, ChainHead(last, digest))
-        if self._heads.end != ordinal:
-            raise CorruptError(
-                f"{self.address} counts {ordinal} commits of {self._namespace!r} and holds {self._heads.end}; run "
-                "`vmstore verify`, and restore the database from a backup",
-                code="log-out-of-order",
-            )
-        self._cell = cell
+        with self._known:
+            looked_s = seconds()
+            ordinal, cell = self._standing()
+            if ordinal > self._heads.end:
+                params = self._params(after=self._heads.end, upto=ordinal)
+                for at, session, last, digest in self._reading.rows(self._sql.since, params):
+                    self._heads.follow(at, session, ChainHead(last, digest))
+            if self._heads.end != ordinal:
+                raise CorruptError(
+                    f"{self.address} counts {ordinal} commits of {self._namespace!r}, and {self._heads.end} were seen: "
+                    "a standby that lacks the last ones was promoted, or it was restored; open the store again",
+                    code="log-out-of-order",
+                )
+            self._looked_s, self._cell = looked_s, cell
         return True
 
     def _put(self, laid: _Laid) -> bool:
@@ -214,7 +223,7 @@ class PostgresLog:
         rows = [list(column) for column in zip(*map(row_of, laid.commits), strict=True)]
         rows[COMMITMENTS] = [commitments or b"" for commitments in rows[COMMITMENTS]]
         frames = [list(column) for column in zip(*laid.frames, strict=True)]
-        params = self._params(commits=len(laid.commits), cells=laid.cells, ordinal=self._heads.end, cell=self._cell)
+        params = self._params(commits=len(laid.commits), cells=laid.cells, ordinal=laid.ordinal, cell=laid.cell)
         params |= {f"c{at}": column for at, column in enumerate(rows)}
         params |= {f"f{at}": frames[at] if frames else [] for at in range(len(FRAME_TYPES))}
         assert len(rows) == len(COMMIT_TYPES), "a commit fills every column"
@@ -228,11 +237,13 @@ class PostgresLog:
                 raise self._writing.explained(error) from error
             there = self._resolved(laid.commits[0], error)
         if there:
-            for commit in laid.commits:
-                self._heads.follow(commit.ordinal, commit.session, ChainHead(commit.last, commit.hash))
-            self._cell += laid.cells
+            with self._known:
+                for commit in laid.commits:
+                    if commit.ordinal > self._heads.end:  # else another thread has seen it in the log
+                        self._heads.follow(commit.ordinal, commit.session, ChainHead(commit.last, commit.hash))
+                self._cell = max(self._cell, laid.cell + laid.cells)
             if self._decided_at is not None:
-                self._decided_at = self._heads.end if self._writer.depth else None
+                self._decided_at = laid.commits[-1].ordinal if self._writer.depth else None
         return there
 
     def _sent(self, params: Params) -> bool:
@@ -289,7 +300,7 @@ class PostgresLog:
     def _lock_row(self) -> None:
         until, pause = self._until(), PAUSE_S / 10
         while True:
-            ordinal, cell, holder = self._row_locked()
+            ordinal, _, holder = self._row_locked()
             if holder in (None, self._me):
                 break
             self._unlock_row()
@@ -300,7 +311,6 @@ class PostgresLog:
         self._decided_at = ordinal
         if ordinal != self._heads.end:
             self._see()
-        self._cell = cell
 
     def _row_locked(self) -> Row:
         """Locks the row of the namespace, in a transaction that stays open."""
@@ -379,7 +389,13 @@ class PostgresLog:
                     code="log-out-of-order",
                 )
             after = commit.ordinal
+        self._given_out(after)
         return commits
+
+    def _given_out(self, ordinal: int) -> None:
+        """Looks again before a head is told, where what was given out is newer."""
+        if ordinal > self._heads.end:
+            self._looked_s = 0.0
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers; one that is not there is left out."""
@@ -405,9 +421,16 @@ class PostgresLog:
         return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
     def head(self, session: int, after: int = 0) -> ChainHead | None:
-        """The head of a session's chain, or None where no commit of it lies beyond the ordinal `after`."""
-        if self._locked and self._decided_at == self._heads.end and self._heads.start <= after:
-            return self._heads.head(session, after)
+        """The head of a session's chain, or None where no commit of it lies beyond the ordinal `after`.
+
+        What was looked up a moment ago is believed, as long as nothing newer was given out since: who decides by
+        it is refused where it moved.
+        """
+        if not (self._locked and self._decided_at == self._heads.end) and seconds() - self._looked_s > BELIEVED_S:
+            self._see()
+        with self._known:
+            if self._heads.start <= after:
+                return self._heads.head(session, after)
         for ordinal, last, digest in self._reading.rows(self._sql.head, self._params(session=session, upto=NEVER)):
             return ChainHead(last, digest) if ordinal > after else None
         return None
@@ -417,7 +440,9 @@ class PostgresLog:
         """The ordinal of the last commit."""
         if self._locked and self._decided_at is not None:
             return self._decided_at
-        return int(self._reading.rows(self._sql.ordinal, self._params())[0][0])
+        ordinal = int(self._reading.rows(self._sql.ordinal, self._params())[0][0])
+        self._given_out(ordinal)
+        return ordinal
 
     @property
     def last_cell(self) -> int:
