@@ -79,6 +79,29 @@ def test_who_follows_misses_nothing_of_many_writers(log: PostgresLog, tmp_path: 
     reader.close()
 
 
+def test_a_slow_writer_does_not_starve(log: PostgresLog, tmp_path: Path) -> None:
+    """A handle that is overtaken again and again waits for the row, and gets its turn among those that never pause."""
+    over, other = threading.Event(), log_in(tmp_path)
+    others = [log_in(tmp_path) for _ in range(2)]
+    busy = [
+        threading.Thread(target=_write_session, args=(handle, bytes([n]), 10**6, over))
+        for n, handle in enumerate(others)
+    ]
+    for thread in busy:
+        thread.start()
+    right, rounds = other._lay, list[int]()
+    other._lay = lambda pending: (time.sleep(0.05), rounds.append(1), right(pending))[2]  # type: ignore[method-assign]
+    try:
+        assert len(_write_session(other, b"slow", 3)) == 3
+    finally:
+        over.set()
+        for thread in busy:
+            thread.join()
+        for handle in (other, *others):
+            handle.close()
+    assert len(rounds) <= 3 * 7
+
+
 def test_what_is_decided_is_not_overtaken(log: PostgresLog, tmp_path: Path) -> None:
     """While a handle decides, another handle's append waits, and goes on as soon as that has appended."""
     other, order = log_in(tmp_path), list[str]()

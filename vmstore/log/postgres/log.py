@@ -137,8 +137,20 @@ class PostgresLog:
         return [each.stored if each.error is None else each.error for each in pending]
 
     def _write(self, pending: list[_Pending]) -> None:
-        """Lays rows for the end of the log as far as it is known, and looks again where that was not its end."""
-        fresh, until, pause = self._locked, self._until(), PAUSE_S
+        """Lays rows for the end of the log as far as it is known, and looks again where that was not its end.
+
+        Who was overtaken some times waits in the server's queue for the row: looking again takes longer than the next
+        write of the winner.
+        """
+        locked = self._locked
+        try:
+            self._attempt(pending)
+        finally:
+            if not locked:
+                self._unlock_row()
+
+    def _attempt(self, pending: list[_Pending]) -> None:
+        fresh, until, pause = self._locked, self._until(), PAUSE_S / 10
         for tries in range(1_000_000):
             if self._decided_at is not None and self._decided_at != self._heads.end:
                 raise OvertakenError(f"{self.address} moved on while this was decided; read it and decide again")
@@ -150,10 +162,13 @@ class PostgresLog:
                 return
             if until is not None and seconds() > until:
                 raise LockedError(f"{self.address} is held by {self._holder()}; wait until it ends, then try again")
+            if tries >= TRIES and self._decided_at is None:
+                self._lock_row()
+                self._decided_at, fresh = None, True  # nothing was decided: what came meanwhile was read
+                continue
             fresh = self._see()
-            if tries >= TRIES:
-                pause_for(pause)
-                pause = min(2 * pause, PAUSE_S_MAX / 4)
+            pause_for(pause)
+            pause = min(2 * pause, PAUSE_S_MAX / 4)
 
     def _until(self) -> float | None:
         return None if self.wait_s is None else seconds() + self.wait_s
