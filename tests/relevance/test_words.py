@@ -246,6 +246,12 @@ def test_marks_are_read_from_the_tables() -> None:
     assert not classes().mark.search("azАж北あ9_ ")
 
 
+def test_no_mark_is_left_out() -> None:
+    """Where marks are looked for is wherever the tables of Python have one."""
+    marks = [chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M"]
+    assert len(marks) > 1_000 and all(map(classes().mark.match, marks))
+
+
 def test_a_run_of_text_says_how_its_term_begins() -> None:
     """What a run is said to begin with is what its only term begins with, irregular forms and other spellings too."""
     from vmstore.relevance.irregular import FORMS, SPELLINGS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ SPARSE = 512  # postings to as many times the texts: so few are looked at with t
 ROWS_MIN, ROWS_MAX = 4_096, 65_536  # that are gone through at once: few at first, to learn soon what is good
 KERNEL = np.array(SPREAD)
 CLOSE = 1 - 1e-9  # sums of the same numbers in another order differ by less
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Some values ascending, each once; `np.unique` loads all that numpy has for masked arrays to do the same."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 class Found(NamedTuple):
@@ -75,7 +81,7 @@ class _Added:
         """
         lists = [rows for rows, _ in self.words + self.likes]
         wide = (np.concatenate(lists)[:, None] + np.arange(-2 * NEAR, 2 * NEAR + 1)).ravel()
-        return np.unique(wide[(wide >= 0) & (wide < count)])
+        return distinct(wide[(wide >= 0) & (wide < count)])
 
     def at(self, places: Rows) -> _Added:
         """The same, rows numbered again."""

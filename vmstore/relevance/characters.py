@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 SHORT = 512  # characters; the sorting of so many marks costs nothing
@@ -78,10 +79,14 @@ def classes() -> Classes:
     )
 
 
+# Where marks can stand below 0xFE30: between these are the signs of East Asia, Hangul and what is private.
+_WITH_MARKS = (range(0x300, 0x3100), range(0xA600, 0xAC00), range(0xFB00, 0xFE30))
+
+
 def _ranges() -> list[str]:
     """The marks as ranges of an expression."""
     found: list[list[int]] = []
-    for code in range(0x300, 0xFE30):
+    for code in chain.from_iterable(_WITH_MARKS):
         if unicodedata.category(chr(code))[0] == "M":
             if found and found[-1][1] == code - 1:
                 found[-1][1] = code

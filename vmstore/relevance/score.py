@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vmstore.relevance.candidates import Floats, Found, Rows, candidates
+from vmstore.relevance.candidates import Floats, Found, Rows, candidates, distinct
 from vmstore.relevance.features import Lookup, around, at_work, features, lookup, several
 from vmstore.relevance.measures import DATED_US, FEATURES
 from vmstore.relevance.query import WordQuery
@@ -63,7 +63,7 @@ def chosen(texts: Texts, question: Question, most: int | None) -> tuple[Lookup, 
         looked = lookup(texts, question, there)
         rows, total = candidates(texts.count, looked.found, question.sentence, most)
     if question.spans and most is not None:
-        rows = np.union1d(rows, _dated(texts, question, looked.found, rows, most))
+        rows = distinct(np.append(rows, _dated(texts, question, looked.found, rows, most)))
     return looked, rows, total
 
 
@@ -73,7 +73,7 @@ def _dated(texts: Texts, question: Question, found: list[Found], rows: Rows, mos
     What was said then seldom repeats the words of a question that names its time.
     """
     wide, _ = candidates(texts.count, found, question.sentence, DATED_AMONG * most)
-    others = np.setdiff1d(wide, rows)
+    others = wide[~np.isin(wide, rows)]
     at_us = texts.columns(others, ("at_us",)).at_us
     then = np.zeros(len(others), np.bool_)
     for from_us, to_us in question.spans:
@@ -84,7 +84,7 @@ def _dated(texts: Texts, question: Question, found: list[Found], rows: Rows, mos
 def _speakers(texts: Texts, rows: Rows) -> set[str]:
     """The words of the names of those who wrote some rows."""
     names = texts.names("speaker")
-    speakers = np.unique(texts.columns(rows, {"speaker"}).speaker).tolist()
+    speakers = distinct(texts.columns(rows, {"speaker"}).speaker).tolist()
     return {word for number in speakers for word in words_of(names[number])}
 
 

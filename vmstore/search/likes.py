@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vmstore.relevance.candidates import distinct
 from vmstore.relevance.likeness import ALIKE, GRAM, grams, halves, runs, typos_allowed
 
 Bytes = NDArray[np.uint8]
@@ -68,7 +69,7 @@ class TermSpelling:
         `begun` are those that begin with its first half.
         """
         end = halves(word)[1].encode("utf-8", "surrogatepass")
-        some = np.union1d(np.arange(begun.start, begun.stop), self.ending(end)).astype(np.int64)
+        some = distinct(np.append(np.arange(begun.start, begun.stop), self.ending(end)).astype(np.int64))
         plain = self._plain[some] & word.isascii()
         others = self.terms(some[~plain])
         starts, sizes = self._sizes(some[plain])

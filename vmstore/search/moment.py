@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vmstore.relevance.candidates import distinct
 from vmstore.relevance.likeness import halves, likest, turned, typos_allowed
 from vmstore.relevance.texts import COLUMNS, TextColumns
 from vmstore.relevance.words import Analyzer
@@ -220,7 +221,7 @@ class MomentTexts:
         if (segments == first).all():
             yield first, slice(None), docs
             return
-        for number in np.unique(segments).tolist():
+        for number in distinct(segments).tolist():
             here = np.flatnonzero(segments == number)
             yield number, here, docs[here]
 
@@ -346,7 +347,7 @@ def _replaced(segments: Sequence[TextSegment], lane: Lane, runs: Sequence[RowRun
     gone: dict[int, list[int]] = {}
     for number, doc in zip(numbers[before].tolist(), docs[before].tolist(), strict=True):
         gone.setdefault(number, []).append(doc)
-    born = np.unique(pages)
+    born = distinct(pages)
     for run in runs:
         column = segments[run.segment].columns["position"]
         positions = column.at(slice(run.first, run.end))
