@@ -110,7 +110,7 @@ def test_another_handle_and_a_reader_know_it(tmp_path: Path) -> None:
 def test_what_is_unknown_is_refused(tmp_path: Path) -> None:
     """A session that is not there, and a language without rules, are named."""
     with travels(tmp_path / "a.vms") as store:
-        with pytest.raises(UnknownError, match="nowhere"):
+        with refused("no-session", UnknownError, "nowhere"):
             store.index.set_language("de", session="nowhere")
         with refused("no-language", InputError, "klingon"):
             store.index.set_language("klingon", session="reise")
