@@ -311,11 +311,10 @@ class Namespace(after_fork.Owner):
 
     def texts(self, moments: Moments) -> MomentTexts | NaiveTexts:
         """The texts in force at the moments of some lanes; from the text index, or read where there is none."""
-        if (index := self.text_index) is not None:
-            return index.texts(moments)
         from vmstore.search.naive import NaiveTexts
 
-        return NaiveTexts(self.log, self.views, moments, self.languages)
+        index = self.text_index
+        return NaiveTexts(self.log, self.views, moments, self.languages) if index is None else index.texts(moments)
 
     @property
     def languages(self) -> Languages:
