@@ -180,6 +180,7 @@ if TYPE_CHECKING:
     from vmstore.store.work.digests import Digests
     from vmstore.store.work.forms import AggregateInfo, Forms
     from vmstore.store.work.hand_off import HandOff
+    from vmstore.store.work.model_forms import ModelForms
     from vmstore.store.work.observations import ObservationInfo, RecommendedLoad, SessionHit, WorkSearch
     from vmstore.store.work.plans import AgentPlan, Plans
     from vmstore.store.work.report import Brief
@@ -272,9 +273,9 @@ __all__ = [
     "SessionWork", "StoreWork", "GuardInfo", "SkillInfo", "Lessons", "WorkMeasures", "Digests", "Forms", "HandOff",
     "AgentTask", "AggregateInfo", "AtomInfo", "Atoms", "ArtifactCheck", "ArtifactInfo", "Artifacts", "Brief",
     "ObservationInfo", "RecommendedLoad", "SessionHit", "WorkSearch", "AgentPlan", "Plans", "VBriefTools", "AbiPage",
-    "MemoryABI", "PackedDigests", "TaskDigest", "DisclosureStep", "PlanStep", "BriefTier", "CapturedSession",
-    "CompressionMetadata", "CompressionStats", "Playbook", "PlaybookEntry", "TodoItem", "TodoList", "VBriefDocument",
-    "VBriefInfo", "tool", "ToolResult", "ToolMemory", "MemoryPage", "__version__",
+    "ModelForms", "MemoryABI", "PackedDigests", "TaskDigest", "DisclosureStep", "PlanStep", "BriefTier",
+    "CapturedSession", "CompressionMetadata", "CompressionStats", "Playbook", "PlaybookEntry", "TodoItem", "TodoList",
+    "VBriefDocument", "VBriefInfo", "tool", "ToolResult", "ToolMemory", "MemoryPage", "__version__",
 ]  # fmt: skip
 
 # Loaded when first used, so that the command's help need not load the store: which module has which names.
@@ -366,6 +367,7 @@ _HOMES = {
     "vmstore.store.work.atoms": "AtomInfo Atoms",
     "vmstore.store.work.digests": "Digests",
     "vmstore.store.work.forms": "AggregateInfo Forms",
+    "vmstore.store.work.model_forms": "ModelForms",
     "vmstore.store.work.hand_off": "HandOff",
     "vmstore.store.work.observations": "ObservationInfo RecommendedLoad SessionHit WorkSearch",
     "vmstore.store.work.plans": "AgentPlan Plans",

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN
 from vmstore.work.key_lines import DEFINITION, key_lines
 
@@ -20,6 +22,7 @@ HEAVY, RATIO_MAX = 8, 0.3  # the weight of a fact that is to be kept, and the sh
 CLAUSE_MIN = 0.45  # of a fact: less of it says another thing
 FACT_CHARS_MAX, TARGET_CHARS_MAX = 170, 80
 FACTS_MAX = 12
+BY_MODEL = "llm-summarize"
 NAMELESS = "tool"  # what is called where no source says its name
 TOKENS_MIN, TOKENS_MAX = 32, 200  # of a form, whatever its share
 READ_CHARS = 20_000  # of an output and a reasoning, from the beginning and from the end
@@ -67,10 +70,19 @@ _STANDARD = re.compile(r"\b(?:RFC|ISO|IEC|IEEE|CVE|PEP)[ -]\d+")
 _EXIT = re.compile(r"^(?:Exit code|exit status|Process exited with code):? ?(\d+)", re.M | re.I)
 
 
+class WrittenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A form of an observation as a model wrote it: the page of the call, a summary, pieces word for word."""
+
+    observation: str
+    summary: str
+    key_facts: list[str]
+
+
 class Observation(NamedTuple):
     """A call of a tool with its answer: what it was asked and gave, why, and the pages of both.
 
-    `failed` is None where nobody said how it ended. `tokens` are estimated, of all of it.
+    `failed` is None where nobody said how it ended. `tokens` are estimated, of all of it. `written` is the form that a
+    model wrote, where one did.
     """
 
     session: str
@@ -83,6 +95,7 @@ class Observation(NamedTuple):
     failed: bool | None
     reasoning: str
     tokens: int
+    written: WrittenForm | None = None
 
     @property
     def text(self) -> str:
@@ -123,8 +136,11 @@ def compressed(
 
     The summary takes the target's share of the tokens, up to `tokens_max`; with `preserve_key_facts` it takes what the
     heaviest facts need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause ends.
-    `facts` are those of `facts_of`, where they are at hand.
+    `facts` are those of `facts_of`, where they are at hand. A form that a model wrote is told as it is.
     """
+    if of.written is not None and allow_lossy and (spent := tokens(of.written.summary)) <= tokens_max:
+        ratio, told = round(spent / of.tokens, 3), tuple(of.written.key_facts)
+        return CompressedObservation(of.written.summary, told, of.tokens, spent, ratio, BY_MODEL, True, True)
     facts = facts_of(of) if facts is None else facts
     listed = tuple(fact.text for fact in heaviest(facts))
     whole = CompressedObservation(of.text, listed, of.tokens, of.tokens, 1.0, "verbatim", False, True)

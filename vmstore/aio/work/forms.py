@@ -10,6 +10,8 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import Moment, When
 from vmstore.store.work import forms
 from vmstore.store.work.forms import AggregateInfo
+from vmstore.store.work.model_forms import FormModel, ModelForms
+from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.work.aggregate import RATIO
 
 
@@ -26,3 +28,7 @@ class Forms:
     ) -> list[AggregateInfo]:
         """See `vmstore.Forms.together`."""
         return await self._worker.do(partial(self._sync.together, at, target_ratio=target_ratio, **moment))
+
+    async def write(self, model: FormModel, *, timeout_s: float = TIMEOUT_S) -> ModelForms:
+        """See `vmstore.Forms.write`."""
+        return await self._worker.do(partial(self._sync.write, model, timeout_s=timeout_s))

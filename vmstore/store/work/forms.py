@@ -1,4 +1,4 @@
-"""Shorter forms of a session's observations: of several together."""
+"""Shorter forms of a session's observations: of several together, and as a model writes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import msgspec
 
 from vmstore.core.asof import Moment, When, one_moment
 from vmstore.store.host import SessionHost
+from vmstore.store.work.model_forms import FormModel, ModelForms, write_forms
 from vmstore.store.work.observations import check_share, observations
+from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.work.aggregate import RATIO, aggregated, runs_of
 from vmstore.work.observation import Observation
 
@@ -48,6 +50,14 @@ class Forms:
         """
         check_share(target_ratio)
         return [_aggregate(run, target_ratio) for run in runs_of(observations(self._session, one_moment(at, moment)))]
+
+    def write(self, model: FormModel, *, timeout_s: float = TIMEOUT_S) -> ModelForms:
+        """Has a model write a form of each observation of more than 64 tokens that has none; it is told from then on.
+
+        `model` is a function from a prompt to a text, or a text model; what it answers is logged. Where it fails, or
+        says nothing that can be used, the form by rules stands. Key facts that it made up are left out.
+        """
+        return write_forms(self._session, model, timeout_s)
 
 
 def _aggregate(run: Sequence[Observation], target_ratio: float) -> AggregateInfo:

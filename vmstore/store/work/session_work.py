@@ -76,7 +76,7 @@ class SessionWork:
 
     @property
     def forms(self) -> Forms:
-        """Shorter forms of observations: of several together."""
+        """Shorter forms of observations: of several together, and as a model writes them."""
         from vmstore.store.work.forms import Forms
 
         return Forms(self._session)
