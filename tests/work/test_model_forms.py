@@ -52,16 +52,16 @@ def test_a_form_by_a_model_is_told_and_asked_for_once(store: Store, session: Ses
     rules = session.work.observations()
     made = session.work.forms.write(model(asked))
     assert (len(made.forms), made.by_rules, len(asked)) == (12, 0, 2)
-    told = session.work.observations()
-    long = [each for each in told if each.method == "llm-summarize"]
+    shown = session.work.observations()
+    long = [each for each in shown if each.method == "llm-summarize"]
     assert len(long) == 12 and {each.summary for each in long} == {"The build stops at part_7.c."}
     assert all(each.key_facts == ["no member 'size'"] and each.reconstructible for each in long)
-    assert [each for each in told if each not in long] == [each for each in rules if each.original_tokens < 64]
+    assert [each for each in shown if each not in long] == [each for each in rules if each.original_tokens < 64]
     assert session.work.forms.write(model(asked)).forms == [] and len(asked) == 2
     assert session.work.observations(position=before) == rules and store.verify().ok
     assert "The build stops at part_7.c." in session.work.steps()[-2].content
     (saved,) = store.query("SESSIONS tokens_saved, compression_ratio").to_dicts()
-    assert saved["tokens_saved"] == sum(each.original_tokens - each.compressed_tokens for each in told)
+    assert saved["tokens_saved"] == sum(each.original_tokens - each.compressed_tokens for each in shown)
 
 
 def _fails(_: str) -> str:

@@ -139,8 +139,8 @@ def compressed(
     `facts` are those of `facts_of`, where they are at hand. A form that a model wrote is told as it is.
     """
     if of.written is not None and allow_lossy and (spent := tokens(of.written.summary)) <= tokens_max:
-        ratio, told = round(spent / of.tokens, 3), tuple(of.written.key_facts)
-        return CompressedObservation(of.written.summary, told, of.tokens, spent, ratio, BY_MODEL, True, True)
+        ratio, pieces = round(spent / of.tokens, 3), tuple(of.written.key_facts)
+        return CompressedObservation(of.written.summary, pieces, of.tokens, spent, ratio, BY_MODEL, True, True)
     facts = facts_of(of) if facts is None else facts
     listed = tuple(fact.text for fact in heaviest(facts))
     whole = CompressedObservation(of.text, listed, of.tokens, of.tokens, 1.0, "verbatim", False, True)

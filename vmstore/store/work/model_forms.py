@@ -44,8 +44,8 @@ Answer with JSON alone: {"observations": [{"page": "p7", "summary": "…", "key_
 
 
 class ModelForms(msgspec.Struct, frozen=True):
-    """What became of the observations that a model was asked about: the pages of its forms, and of how many the form by
-    rules stands because it said nothing that could be used.
+    """The pages of the forms that a model wrote, and of how many observations the form by rules stands because it said
+    nothing that could be used.
     """
 
     forms: list[str]
