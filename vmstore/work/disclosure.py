@@ -71,11 +71,11 @@ def line(of: Observation) -> str:
 def steps_of(of: SessionRecord) -> list[DisclosureStep]:
     """The steps of a session that say anything, in order."""
     kinds = [kind_of(one) for one in of.observations]
-    facts = [facts_of(one) for one in of.observations]
+    facts = [facts_of(one, kind) for one, kind in zip(of.observations, kinds, strict=True)]
     texts_of = (fact.text for own in facts for fact in heaviest(own))
     learned = list(dict.fromkeys(text for text in texts_of if text.startswith(LEARNED)))
     edited = {action_of(one) for kind, one in zip(kinds, of.observations, strict=True) if kind == "edit"}
-    account = _account(of, facts, learned)
+    account = _account(of, kinds, facts, learned)
     made = (_summary(of), _metrics(of, kinds, len(edited), learned), _todos(of), account, _raw(of))
     texts = [_lines_within(lines, limit) for lines, limit in zip(made, LIMITS, strict=True)]
     return [
@@ -161,15 +161,17 @@ def _todos(of: SessionRecord) -> Iterator[str]:
     yield from () if of.todos else (f"- {summary}" for summary in of.summaries)
 
 
-def _account(of: SessionRecord, facts: Sequence[Sequence[KeyFact]], learned: Sequence[str]) -> Iterator[str]:
+def _account(
+    of: SessionRecord, kinds: Sequence[str], facts: Sequence[Sequence[KeyFact]], learned: Sequence[str]
+) -> Iterator[str]:
     yield from of.summaries
     yield from (f"- {each}" for each in learned)
     if LINE_TOKENS_MAX * len(of.observations) > LIMITS[ACCOUNT]:
         yield from _turns(of.observations, facts)
         return
     share = max(LINE_TOKENS_MAX, LIMITS[ACCOUNT] // max(len(of.observations), 1))
-    for one, own in zip(of.observations, facts, strict=True):
-        yield f"- {one.page}: {compressed(one, tokens_max=share, facts=own).summary}"
+    for one, kind, own in zip(of.observations, kinds, facts, strict=True):
+        yield f"- {one.page}: {compressed(one, tokens_max=share, facts=own, kind=kind).summary}"
 
 
 def _turns(seen: Sequence[Observation], facts: Sequence[Sequence[KeyFact]]) -> Iterator[str]:

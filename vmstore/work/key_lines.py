@@ -83,8 +83,8 @@ def _json_fields(output: str) -> list[KeyLine] | None:
 
 
 def _fields(name: str, value: Any) -> Iterator[KeyLine]:
-    said = f"{name}: {plain(value)}" if name else plain(value)
-    if not isinstance(value, dict | list) or (name and len(said) <= FIELD_CHARS_MAX):
+    said = _field(name, value)
+    if said is not None:
         if said.strip():
             yield KeyLine(said[:LINE_CHARS_MAX], 5 if _FIELDS.search(name) else 4)
     elif isinstance(value, dict):
@@ -92,8 +92,19 @@ def _fields(name: str, value: Any) -> Iterator[KeyLine]:
             yield from _fields(str(key), each)
     else:
         for each in value:
-            nested = isinstance(each, dict | list) and len(plain(each)) > LINE_CHARS_MAX
-            yield from _fields("", each) if nested else (KeyLine(plain(each)[:LINE_CHARS_MAX], 3),)
+            words = plain(each)
+            nested = isinstance(each, dict | list) and len(words) > LINE_CHARS_MAX
+            yield from _fields("", each) if nested else (KeyLine(words[:LINE_CHARS_MAX], 3),)
+
+
+def _field(name: str, value: Any) -> str | None:
+    """A value as one field; None of one that is to be taken apart."""
+    if not isinstance(value, dict | list):
+        return f"{name}: {plain(value)}" if name else plain(value)
+    if not name or 2 * len(value) - 2 > FIELD_CHARS_MAX:  # what stands between its values alone is too long
+        return None
+    said = f"{name}: {plain(value)}"
+    return said if len(said) <= FIELD_CHARS_MAX else None
 
 
 def plain(value: Any) -> str:

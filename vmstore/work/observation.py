@@ -130,13 +130,13 @@ class KeyFact(NamedTuple):
 
 def compressed(
     of: Observation, *, target_ratio: float = RATIO, preserve_key_facts: bool = True, allow_lossy: bool = True,
-    tokens_max: int = TOKENS_MAX, facts: Sequence[KeyFact] | None = None,
+    tokens_max: int = TOKENS_MAX, facts: Sequence[KeyFact] | None = None, kind: str | None = None,
 ) -> CompressedObservation:  # fmt: skip
     """A shorter form by what the observation is; whole where it may lose nothing or nothing is shorter.
 
     The summary takes the target's share of the tokens, up to `tokens_max`; with `preserve_key_facts` it takes what the
     heaviest facts need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause ends.
-    `facts` are those of `facts_of`, where they are at hand. A form that a model wrote is told as it is.
+    `facts` and `kind` are those of `facts_of` and `kind_of`, where they are at hand. A form that a model wrote is told as it is.
     """
     if of.written is not None and allow_lossy and (spent := tokens(of.written.summary)) <= tokens_max:
         ratio, pieces = round(spent / of.tokens, 3), tuple(of.written.key_facts)
@@ -155,7 +155,7 @@ def compressed(
     spent = tokens(summary)
     if not summary or spent >= of.tokens:
         return whole
-    method = "semantic-extract" if kind_of(of) in ("command", "error") else "template"
+    method = "semantic-extract" if (kind or kind_of(of)) in ("command", "error") else "template"
     return CompressedObservation(summary, listed, of.tokens, spent, round(spent / of.tokens, 3), method, True, True)
 
 
@@ -203,9 +203,9 @@ def action_of(of: Observation) -> str:
     return _cut(_LONG_PATH.sub(r"…/\1", does.strip()) or of.tool, TARGET_CHARS_MAX) or NAMELESS
 
 
-def facts_of(of: Observation) -> list[KeyFact]:
+def facts_of(of: Observation, kind: str | None = None) -> list[KeyFact]:
     """All facts of an observation, the lines of its output that say most after those of its kind."""
-    kind = kind_of(of)
+    kind = kind or kind_of(of)
     found, learned = [*_BY_KIND[kind](of)], [*_learned(of, kind)]
     # What a reading found out is the point of it, not what was read.
     read_for = kind in ("error", "read") and sum(fact.weight >= HEAVY for fact in learned) > 1
