@@ -63,6 +63,8 @@ def test_skills_have_their_evidence_and_the_number_that_makes_one(run: Run, tmp_
     assert skill["tools"] == ["build", "test"] and skill["arguments"]["build"] == {"command": "make test"}
     assert "build → test" in run("learn", path, "--together", "--least", "3").out
     assert "leave the session out" in run("learn", path, "s1", "--together").err
+    for command in ("learn", "plans"):
+        assert "no session is of user 'nobody'" in run(command, path, "--user", "nobody").err
 
 
 def test_plans_are_listed_as_of_a_moment(run: Run, path: str) -> None:

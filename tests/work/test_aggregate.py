@@ -63,6 +63,14 @@ def test_a_form_alone_is_the_observations_own() -> None:
         aggregated([])
 
 
+def test_what_is_short_already_is_told_whole() -> None:
+    """Two sums are not made longer by counting them."""
+    seen = [did("calculate", {"e": f"{n}+1"}, str(n + 1))._replace(tokens=4) for n in range(2)]
+    form = aggregated(seen)
+    assert (form.method, form.ratio, form.lossy) == ("verbatim", 1.0, False)
+    assert all(each.text in form.summary for each in seen)
+
+
 def test_a_run_is_of_one_kind_and_one_turn() -> None:
     """Reading and searching take turns in one run; an edit, another turn and a tool of another name end it."""
     seen = [

@@ -41,7 +41,7 @@ def aggregated(
     """One form of some observations: how many calls of which tools, then the heaviest of their facts in order.
 
     A fact of several is told once, with how many have it. `facts` are those of each, where they are at hand. One
-    observation alone has its own form. ValueError of none.
+    observation alone has its own form; where nothing is shorter they are told whole. ValueError of none.
     """
     if not seen:
         raise ValueError("a form is of one observation or more")
@@ -55,6 +55,10 @@ def aggregated(
     summary = "; ".join([head, *(kept[place] for place in sorted(kept))])
     spent = tokens(summary)
     listed = tuple(fact.text for fact in heaviest(gathered))
+    if spent >= whole:
+        return CompressedObservation(
+            "\n".join(of.text for of in seen), listed, whole, whole, 1.0, "verbatim", False, True
+        )
     return CompressedObservation(summary, listed, whole, spent, round(spent / whole, 3), "aggregated", True, True)
 
 

@@ -136,7 +136,7 @@ def compressed(
 
     The summary takes the target's share of the tokens, up to `tokens_max`; with `preserve_key_facts` it takes what the
     heaviest facts need where some do not fit, up to three tenths. A fact that does not fit is cut where a clause ends.
-    `facts` and `kind` are those of `facts_of` and `kind_of`, where they are at hand. What a model wrote is told as it is.
+    `facts` and `kind` are those of `facts_of` and `kind_of`, where they are at hand. A model's form is told as it is.
     """
     if of.written is not None and allow_lossy and (spent := tokens(of.written.summary)) <= tokens_max:
         ratio, pieces = round(spent / of.tokens, 3), tuple(of.written.key_facts)

@@ -146,6 +146,10 @@ def _plans(store: Store, arguments: argparse.Namespace, status: str | None) -> l
         moment = moment_of(arguments) if hasattr(arguments, "turn") else None
         return session_of(store, arguments).work.plans.all(moment, status=status)
     sessions = store.sessions(user=arguments.user)
+    if arguments.user is not None and not sessions:
+        raise UnknownError(
+            f"no session is of user {arguments.user!r:.60}; `vmstore sessions` lists them", code="no-user"
+        )
     return [plan for info in sessions for plan in store.session(info.session).work.plans.all(status=status)]
 
 
