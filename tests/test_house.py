@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = (
     *("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "sqlite_utils", "dateparser", "PIL"),
     *("starlette", "uvicorn", "Stemmer", "aiohttp", "multidict", "yarl", "mcp", "pydantic", "langgraph", "agents"),
-    "psycopg",
+    *("psycopg", "textual"),
 )
 # Where an extra is at home: these need it to be imported at all.
 HOMES = (
@@ -31,6 +31,7 @@ HOMES = (
     *("vmstore.integrations.", "vmstore.log.postgres.", "vmstore.namespace.backends.postgres"),
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
     *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
+    "vmstore.chat.screens",
 )
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 

@@ -228,7 +228,8 @@ def test_brief_messages_ask_for_short_answers(begin: Begin, provider: Provider) 
         await ask(app, pilot, "And Osaka?")
 
     on_screen(begin(), act)
-    users = [one["content"] for one in provider.seen[-1].body["messages"] if one["role"] == "user"]
+    messages_sent = provider.seen[-1].body["messages"]
+    users = [message["content"] for message in messages_sent if message["role"] == "user"]
     assert ["two lines" in text for text in users] == [True, False]
 
 
