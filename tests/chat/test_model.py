@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 
 import pytest
@@ -66,6 +67,21 @@ def test_a_key_is_sent_and_never_repeated(provider: Provider) -> None:
     with refused("answered-an-error", TextModelError) as caught:
         list(model({"model": "down", **ASKED}))
     assert "slow down" not in str(caught.value)
+
+
+def test_a_stop_while_connecting_is_a_stop(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop that comes before the connection is there ends the answer too, and nothing is asked."""
+    model = streaming(provider)
+    connect = http.client.HTTPConnection.connect
+
+    def stopped(connection: http.client.HTTPConnection) -> None:
+        connect(connection)
+        model.stop()
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", stopped)
+    with pytest.raises(AnswerStopped):
+        list(model({"model": "waits", **ASKED}))
+    assert provider.seen == []
 
 
 def test_another_thread_stops_an_answer(provider: Provider) -> None:

@@ -81,7 +81,7 @@ def test_an_answer_is_shown_with_topics_and_budget(begin: Begin) -> None:
     async def act(app: ChatApp, pilot: Pilot[None]) -> None:
         await ask(app, pilot, "Which paint for the garden fence, and does the fence need primer?")
         assert messages(app)[1] == "In Japan." and app.talk.query(MessagePanel)[1].markdown.source == "In Japan."
-        assert "fence" in str(app.talk.query_one(TopicsPanel).content)
+        assert "fence" in str(app.talk.query_one(TopicsPanel).render())
         bar = app.talk.query_one(BudgetBar)
         assert "conversation" in str(bar.render()) and "32,000" in str(bar.render())
         assert "call 1: 9 tokens in, 3 out" in state(app)
@@ -165,7 +165,7 @@ def test_a_resumed_session_shows_where_it_was(begin: Begin, provider: Provider) 
     async def act(app: ChatApp, pilot: Pilot[None]) -> None:
         await pilot.pause()
         assert messages(app) == ["Where is Kyoto?", "In Japan.", "And Osaka?"]
-        assert "kyoto" in str(app.talk.query_one(TopicsPanel).content) and "Ctrl+R" in state(app)
+        assert "kyoto" in str(app.talk.query_one(TopicsPanel).render()) and "Ctrl+R" in state(app)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: messages(app)[-1] == "In Japan." and len(messages(app)) == 4)
 

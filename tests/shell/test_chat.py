@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,23 @@ def test_prompts_come_through_a_pipe(tmp_path: Path, provider: Provider) -> None
         [*command, "--base-url", f"{provider.url}/v1"], input=b"Where?\n", capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, b"> Where?\nIn Japan.\n\n"), done.stderr
+
+
+def test_ctrl_c_ends_a_list_that_is_gone_on_with(run: Run, tmp_path: Path, provider: Provider, prompts: Path) -> None:
+    """Interrupted amid an answer the command ends with 130, the call is logged as aborted, and the list goes on."""
+    words = ["chat", str(tmp_path / "a.vms"), "--base-url", f"{provider.url}/v1", "--prompts", str(prompts)]
+    command = [sys.executable, "-m", "vmstore", *words, "--model", "waits"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asking:
+        deadline = threading.Event()
+        while not provider.seen and asking.poll() is None:
+            deadline.wait(0.02)
+        deadline.wait(0.2)
+        asking.send_signal(signal.SIGINT)
+        assert asking.wait(30) == 130
+    provider.released.set()
+    assert run(*words, "--model", "m-1").out.count("In Japan.") == 2
+    with vmstore.open(words[1]) as store:
+        assert [call.status for call in store.session("cities").calls()] == ["aborted", "ok", "ok"]
 
 
 @pytest.mark.parametrize(

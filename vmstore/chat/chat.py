@@ -119,8 +119,8 @@ class ChatSession:
 
     def awaits_answer(self) -> bool:
         """Whether what was said last has no whole answer."""
-        last = self.entries(limit=1)
-        if not last or last[0].role == "user":
+        last = self._rows("WHERE type = transcript AND role IN (user, assistant) ORDER BY position DESC LIMIT 1")
+        if not last or last[0]["role"] == "user":
             return bool(last)
         return self.session.calls()[-1].status != "ok"
 

@@ -19,6 +19,7 @@ from vmstore.errors import InputError, VmstoreError
 
 TIMEOUT_S = 30.0
 ATTEMPTS = 3
+CONNECT_S = 10.0  # to reach the server of a stream, which may then think for long
 PAUSE_S, PAUSE_S_MAX = 0.5, 20.0  # before the second attempt, and twice that before the next; of what a server asks for
 PASSING = frozenset((408, 409, 425, 429, 500, 502, 503, 504))  # answers that another attempt may better
 ANSWER_BYTES_MAX = 256 << 20
@@ -77,26 +78,33 @@ class HttpClient:
         return reply.body
 
     @contextmanager
-    def streaming(self, body: bytes) -> Iterator[http.client.HTTPResponse]:
+    def streaming(self, body: bytes, stopped: threading.Event) -> Iterator[http.client.HTTPResponse]:
         """The server's 200 reply while it comes, over a connection of its own; raises for any other.
 
-        Only what fails before the reply begins is tried again. `hang_up` in another thread ends the reading.
+        Only what fails before the reply begins is tried again. Another thread ends it: it sets `stopped`, which keeps
+        a connection under way from being used, and then calls `hang_up`.
         """
-        connection, stream, answer = self._begun(body)
+        connection, stream, answer = self._begun(body, stopped)
         try:
             yield answer
         finally:
             self._let_go(connection, stream)
 
-    def _begun(self, body: bytes) -> tuple[http.client.HTTPConnection, socket.socket, http.client.HTTPResponse]:
+    def _begun(
+        self, body: bytes, stopped: threading.Event
+    ) -> tuple[http.client.HTTPConnection, socket.socket, http.client.HTTPResponse]:
         """A reply with status 200 that is not read yet, its connection, and the socket of that."""
         for attempt in range(1, self._attempts + 1):
             connection, pause = self._connection(), PAUSE_S * 2 ** (attempt - 1)
             stream: socket.socket | None = None
             try:
+                connection.timeout = min(self._timeout_s, CONNECT_S)
                 connection.connect()
                 stream = connection.sock  # which the connection forgets where the server closes it
+                stream.settimeout(self._timeout_s)
                 self._streams.add(stream)
+                if stopped.is_set():
+                    raise ConnectionAbortedError("hung up")
                 connection.request("POST", self._path, body, self._headers)
                 answer = connection.getresponse()
                 if answer.status == 200:
@@ -106,7 +114,7 @@ class HttpClient:
                 pause = max(pause, min(_seconds(answer.headers.get("Retry-After")), PAUSE_S_MAX))
             except (OSError, http.client.HTTPException) as error:
                 self._let_go(connection, stream)
-                if attempt == self._attempts:
+                if attempt == self._attempts or stopped.is_set():
                     raise self._unreached(error, attempt) from error
             except BaseException:
                 self._let_go(connection, stream)
@@ -125,7 +133,7 @@ class HttpClient:
         """Ends every stream that is being read, whichever thread reads it."""
         for stream in list(self._streams):
             with suppress(OSError):
-                stream.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(stream, socket.SHUT_RDWR)  # below TLS, whose reader has to see an end
 
     def _asked(self, body: bytes) -> HttpReply:
         """The last answer of some attempts; raises where none came."""

@@ -81,7 +81,7 @@ class StreamingModel:
     def _parts(self, body: bytes) -> Generator[dict[str, Any], None, None]:
         try:
             self._check()
-            with self._client.streaming(body) as answer:
+            with self._client.streaming(body, self._stopped) as answer:
                 kind = answer.headers.get_content_type()
                 if kind == "application/json":
                     yield _object(answer.read(ANSWER_BYTES_MAX), self._client.host)

@@ -79,7 +79,9 @@ class TalkScreen(Screen[None]):
         await self.query_one("#talk").mount_all([MessagePanel(entry.role, entry.text, entry) for entry in earlier])
         self._talk.scroll_end(animate=False)
         self._look()
-        if self.chat.awaits_answer():
+        if not earlier:
+            self._tell("a new session: everything said in it is in the store as it is said")
+        elif self.chat.awaits_answer():
             self._tell("the last message has no answer yet; Ctrl+R asks for it")
 
     def on_resize(self, event: Any) -> None:

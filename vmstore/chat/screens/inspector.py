@@ -106,12 +106,12 @@ def page_text(facts: ChatPage) -> Text:
     if tags:
         text.append("topics  ", "bold").append(visible(", ".join(tags)) + "\n")
     text.append("\nwhy\n", "bold")
-    text.append("".join(f"  {visible(reason)}\n" for reason in facts.why))
+    text.append("".join(f"· {visible(reason)}\n" for reason in facts.why))
     text.append("\nfrom\n", "bold")
     for link in facts.sources:
-        text.append(f"  {link.kind} {link.target}  {visible(link.text)}\n")
+        text.append(f"· {link.kind} {link.target}  {visible(link.text)}\n")
     if not facts.sources:
-        text.append(f"  said by {page.actor}; made from no other page\n")
+        text.append(f"· said by {page.actor}; made from no other page\n")
     return text.append("\ntext\n", "bold").append(visible_lines(facts.text))
 
 

@@ -15,12 +15,12 @@ from vmstore.chat.parts import AROUND, BACK, CONVERSATION, FILES, INSTRUCTIONS, 
 from vmstore.core.text.visible import visible
 from vmstore.store.recall.tags import TagInfo
 
-# Colours of the theme, so that light and dark ones are read alike.
+# Of the theme as far as it has enough that differ, so that light and dark ones are read alike.
 COLOURS = {
-    INSTRUCTIONS: "$accent",
+    INSTRUCTIONS: "#2aa198",
     SUMMARIES: "$warning",
     KNOWN: "$success",
-    FILES: "$secondary",
+    FILES: "#9b59b6",
     BACK: "$error",
     CONVERSATION: "$primary",
     AROUND: "$foreground-muted",
@@ -54,28 +54,39 @@ class BudgetBar(Static):
         legend += [
             Content.from_markup(f"[{COLOURS[part]}]■[/] {part} {tokens:,}") for part, tokens in made.parts.items()
         ]
-        return Content("\n").join([bar, Content("  ").join(legend)])
+        lines = [legend[0]]
+        for entry in legend[1:]:  # none is parted by the end of a line
+            if lines[-1].cell_length + entry.cell_length + 2 <= width:
+                lines[-1] = lines[-1].append("  ").append(entry)
+            else:
+                lines.append(entry)
+        return Content("\n").join([bar, *lines])
 
 
 class TopicsPanel(Static):
     """The topics of the conversation, each with its turns and tokens; those of the last turn stand out."""
 
+    tags: tuple[TagInfo, ...] = ()
+    turn = 0
+
     def show(self, tags: list[TagInfo], turn: int) -> None:
         """Shows topics, as of a turn."""
-        if not tags:
-            self.update(
-                Content.from_markup("[$foreground-muted]no topic yet: each turn is tagged as its answer ends[/]")
-            )
-            return
-        width = max(12, self.size.width - 14)
-        lines = [Content.from_markup(f"[$foreground-muted]{'':<{width}}turns tokens[/]")]
-        for tag in tags[:TAGS_MAX]:
+        self.tags, self.turn = tuple(tags), turn
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        """A line a topic, as wide as there is room."""
+        if not self.tags:
+            return Content.styled("none yet: each turn is tagged as its answer ends", "$foreground-muted")
+        width = max(12, self.size.width - 13)
+        lines = [Content.styled(f"{'':<{width}}turns tokens", "$foreground-muted")]
+        for tag in self.tags[:TAGS_MAX]:
             name = visible(tag.tag)
             name = name if len(name) < width else name[: width - 2] + "…"
-            style = "b $primary" if tag.last_turn == turn else "$foreground"
+            style = "b $primary" if tag.last_turn == self.turn else "$foreground"
             row = Content.styled(f"{name:<{width}}", style)
             lines.append(row.append(Content.styled(f"{tag.turns:>5}{tag.tokens:>7,}", "$foreground-muted")))
-        self.update(Content("\n").join(lines))
+        return Content("\n").join(lines)
 
 
 class MessagePanel(Vertical):
