@@ -8,15 +8,17 @@ from typing import Any
 
 import msgspec
 
-from vmstore.chat.parts import PromptParts, prompt_parts
+from vmstore.chat.parts import ChatCall, PromptParts, prompt_parts
 from vmstore.errors import InputError, UnknownError
-from vmstore.namespace.results import CallInfo, Page, PageLink
+from vmstore.namespace.results import Page, PageLink
 from vmstore.providers.streaming_model import StreamingModel
 from vmstore.store.live.live_session import Live
 from vmstore.store.recall.tags import TagInfo
 from vmstore.store.store import Store
 
 BUDGET = 32_000
+LEAN = "page, position, role"
+COLUMNS = f"{LEAN}, status, modality, level, created_turn, created_call, tokens, tags, line"
 BRIEF = "Answer in two lines at most."
 ENDINGS = {".chat.jsonl": "chat", ".jsonl": "jsonl", ".md": "markdown"}  # the longer one first
 NEW: dict[str, Any] = {"tags": "keyword", "compaction": True, "rules": "passive", "paging": "runtime"}
@@ -119,32 +121,36 @@ class ChatSession:
 
     def awaits_answer(self) -> bool:
         """Whether what was said last has no whole answer."""
-        last = self._rows("WHERE type = transcript AND role IN (user, assistant) ORDER BY position DESC LIMIT 1")
+        last = self._rows(LEAN, "AND role IN (user, assistant) ORDER BY position DESC LIMIT 1")
         if not last or last[0]["role"] == "user":
             return bool(last)
-        return self.session.calls()[-1].status != "ok"
+        call = self.last_call()
+        return call is not None and call.status != "ok"
 
     def _broken_off(self) -> list[str]:
         """The pages of an answer to the last message that never came to its end."""
-        last = self._rows("WHERE role = user AND type = transcript ORDER BY position DESC LIMIT 1")
+        last = self._rows(LEAN, "AND role = user ORDER BY position DESC LIMIT 1")
         if not last:
             raise InputError("nothing was said yet that could be answered; say something first")
         if not self.awaits_answer():
             return []
-        after = f"WHERE role = assistant AND type = transcript AND position > {last[0]['position']}"
-        return [row["page"] for row in self._rows(after) if row["status"] is None]
+        after = self._rows(f"{LEAN}, status", f"AND role = assistant AND position > {last[0]['position']}")
+        return [row["page"] for row in after if row["status"] is None]
 
     # ---- what there is
 
     def entries(self, *, limit: int, before: int | None = None) -> list[ChatEntry]:
         """The newest things said, or the newest before a position, the oldest of them first."""
         bound = "" if before is None else f"AND position < {before} "
-        rows = self._rows(
-            f"WHERE type = transcript AND role IN (user, assistant) {bound}ORDER BY position DESC LIMIT {limit}"
-        )
-        topics = {tag.tag for tag in self.tags()} if rows else set()
+        newest = self._rows(LEAN, f"AND role IN (user, assistant) {bound}ORDER BY position DESC LIMIT {limit}")
+        if not newest:
+            return []
+        first, last = newest[-1]["position"], newest[0]["position"]
+        rows = self._rows(COLUMNS, f"AND role IN (user, assistant) AND position >= {first} AND position <= {last} "
+                          "ORDER BY position")  # fmt: skip
+        topics = {tag.tag for tag in self.tags()}
         calls = self.session.info().calls
-        return [self._entry(row, topics, calls) for row in reversed(rows) if row["status"] is None]
+        return [self._entry(row, topics, calls) for row in rows if row["status"] is None]
 
     def _entry(self, row: dict[str, Any], topics: set[str], calls: int) -> ChatEntry:
         is_said = row["modality"] == "text" and row["level"] == 0
@@ -161,38 +167,41 @@ class ChatSession:
 
     def parts(self, call: int | None = None) -> PromptParts | None:
         """The prompt of a call by its parts, by default of the last; None before the first."""
-        calls = self.session.calls()
-        if not calls or call == 0:
-            return None
-        return prompt_parts(self.session, calls[-1] if call is None else calls[call - 1])
+        calls = [last] if call is None and (last := self.last_call()) else self._calls(f"WHERE call = {call or 0}")
+        return self._parts(calls[0]) if calls else None
 
-    def last_call(self) -> CallInfo | None:
+    def _parts(self, call: ChatCall) -> PromptParts:
+        packs = self.store.query("CALLS position ORDER BY call", session=self.session.name).to_dicts()
+        return prompt_parts(self.session, call, [row["position"] for row in packs])
+
+    def last_call(self) -> ChatCall | None:
         """The last request to the model."""
-        calls = self.session.calls()
-        return calls[-1] if calls else None
+        return next(iter(self._calls("ORDER BY call DESC LIMIT 1")), None)
+
+    def _calls(self, tail: str) -> list[ChatCall]:
+        columns = ", ".join(ChatCall.__struct_fields__)
+        rows = self.store.query(f"CALLS {columns} {tail}", session=self.session.name).to_dicts()
+        return [ChatCall(**row) for row in rows]
 
     def result(self, page: str) -> ChatAnswer | None:
         """The answer to the question on a page; None where the model was never asked it."""
         asked = self.session.page(page)
-        calls = [
-            call for call in self.session.calls() if call.turn == asked.created_turn and call.position > asked.position
-        ]
+        turn, after = asked.created_turn, asked.position
+        calls = self._calls(f"WHERE turn = {turn} AND position > {after} ORDER BY call")
         if not calls:
             return None
-        said = [entry.text for entry in self._said_in(asked.created_turn, asked.position) if entry.role == "assistant"]
-        last, made = calls[-1], prompt_parts(self.session, calls[-1])
+        rows = self._rows(
+            f"{LEAN}, status",
+            f"AND role = assistant AND created_turn = {turn} AND position > {after} AND modality = text "
+            "ORDER BY position",
+        )
+        texts = [self._text(row["page"]) for row in rows if row["status"] is None]
+        last, made = calls[-1], self._parts(calls[-1])
         return ChatAnswer(
-            self._text(page), "\n\n".join(said), last.status, last.error, last.turn, last.call, len(calls), made.tokens,
-            made.budget, last.tokens_reported, last.tokens_out, last.latency_ms,
+            self._text(page), "\n\n".join(texts), last.status, last.error, last.turn, last.call, len(calls),
+            made.tokens, made.budget, last.tokens_reported, last.tokens_out, last.latency_ms,
             last.cost if last.cost is not None else last.cost_estimated, made.parts,
         )  # fmt: skip
-
-    def _said_in(self, turn: int, position: int) -> list[ChatEntry]:
-        rows = self._rows(
-            f"WHERE type = transcript AND role = assistant AND created_turn = {turn} AND position > {position} "
-            "AND modality = text ORDER BY position"
-        )
-        return [self._entry(row, set(), 0) for row in rows if row["status"] is None]
 
     def page(self, page: str, call: int = 0) -> ChatPage:
         """A page, and why it is in the prompt of a call or not; of the last one by default."""
@@ -231,9 +240,10 @@ class ChatSession:
 
     # ---- reading
 
-    def _rows(self, tail: str) -> list[dict[str, Any]]:
-        columns = "page, position, role, status, modality, level, created_turn, created_call, tokens, tags, line"
-        return self.store.query(f"PAGES {columns} {tail}", session=self.session.name).to_dicts()
+    def _rows(self, columns: str, tail: str) -> list[dict[str, Any]]:
+        """Rows of what was said; the longer columns cost a look at every page that the tail lets through."""
+        asked = f"PAGES {columns} WHERE type = transcript {tail}"
+        return self.store.query(asked, session=self.session.name).to_dicts()
 
     def _text(self, page: str) -> str:
         return self.session.content(page).decode("utf-8", "replace")

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import msgspec
 
-from vmstore.namespace.results import CallInfo, ContextPage
+from vmstore.namespace.results import ContextPage
 from vmstore.store.session import Session
 
 INSTRUCTIONS, SUMMARIES, KNOWN, FILES = "instructions", "summaries", "known", "files"
@@ -27,6 +27,23 @@ class SentPage(msgspec.Struct, frozen=True):
     line: str
 
 
+class ChatCall(msgspec.Struct, frozen=True):
+    """One request to the model; `tokens` and `budget` are estimated, the other counts the provider's."""
+
+    call: int
+    turn: int
+    position: int
+    status: str
+    error: str | None
+    tokens: int
+    budget: int | None
+    tokens_reported: int | None
+    tokens_out: int | None
+    latency_ms: float | None
+    cost: float | None
+    cost_estimated: float | None
+
+
 class PromptParts(msgspec.Struct, frozen=True):
     """The prompt of a call: tokens of `budget`, those of each part that has any, and its pages in order.
 
@@ -41,10 +58,9 @@ class PromptParts(msgspec.Struct, frozen=True):
     pages: list[SentPage]
 
 
-def prompt_parts(session: Session, call: CallInfo) -> PromptParts:
-    """The parts of a call's prompt, as its pack is logged."""
+def prompt_parts(session: Session, call: ChatCall, packs: list[int]) -> PromptParts:
+    """The parts of a call's prompt, as its pack is logged; `packs` are the positions of all calls."""
     sent = session.context(call=call.call)
-    packs = [known.position for known in session.calls()]
     lines = sent.lines()
     pages = [
         SentPage(page.page, _part(page, number, packs), page.level, round(page.tokens * sent.factor), page.since_call,

@@ -15,14 +15,13 @@ from textual.widgets import Footer, Static
 from textual.worker import Worker, WorkerState
 
 from vmstore.chat.chat import ChatEntry, ChatSession
-from vmstore.chat.parts import PromptParts
+from vmstore.chat.parts import ChatCall, PromptParts
 from vmstore.chat.screens.help import Help
 from vmstore.chat.screens.inspector import Inspector
 from vmstore.chat.screens.panels import BudgetBar, MessagePanel, PromptInput, TopicsPanel, visible_lines
 from vmstore.core.text.suggest import suggest
 from vmstore.core.text.visible import visible
 from vmstore.errors import VmstoreError
-from vmstore.namespace.results import CallInfo
 from vmstore.providers.streaming_model import AnswerStopped
 from vmstore.store.recall.tags import TagInfo
 
@@ -293,7 +292,7 @@ class TalkScreen(Screen[None]):
                                     turns=f"{info.turns} turn{'s' * (info.turns != 1)}")  # fmt: skip
         self.query_one("#about", Static).update(about.append(" · brief" if self.brief else ""))
 
-    def _cost(self, last: CallInfo | None) -> str:
+    def _cost(self, last: ChatCall | None) -> str:
         if last is None or last.status != "ok":
             return ""
         counts = [f"{last.tokens_reported:,} tokens in" if last.tokens_reported is not None else ""]
@@ -331,7 +330,7 @@ class TalkScreen(Screen[None]):
         self.query_one("#side").display = width >= NARROW
 
 
-Seen = tuple[list[TagInfo], PromptParts | None, CallInfo | None]
+Seen = tuple[list[TagInfo], PromptParts | None, ChatCall | None]
 
 COMMANDS: dict[str, Callable[[TalkScreen], Any]] = {
     "help": TalkScreen.action_help,
