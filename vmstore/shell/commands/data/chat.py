@@ -191,7 +191,6 @@ COMMANDS = (
         "screen; asked again it goes on after the last answer. Everything is in the store as it is said.",
         (
             "vmstore chat agent.vms --model llama3.2 --base-url http://localhost:11434/v1",
-            "vmstore chat agent.vms trip --model claude-opus-4-5 --provider anthropic",
             "vmstore chat agent.vms --model gpt-5 --prompts questions.txt --json",
             "vmstore chat agent.vms --model gpt-5 --replay planning-220",
         ),
