@@ -71,7 +71,7 @@ def search(
             )
             for hit, text in zip(hits, texts.texts([hit.row for hit in hits]), strict=True)
         ]  # fmt: skip
-        nothing = [] if found or asked.empty else [NOTHING]
+        nothing = [] if found or asked.empty or note is not None else [NOTHING]
         notes = [*asked.notes, *nothing, *([] if note is None else [note])]
         if not explain:
             return Hits(found, notes)
