@@ -27,6 +27,7 @@ from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
+from vmstore.namespace.backends.address import Address
 from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
 from vmstore.namespace.results import Entry, Hits, Page, RecordedCall, SessionInfo
 from vmstore.prices.price_list import PriceList
@@ -49,7 +50,7 @@ ENTRIES = 200  # of a tail, fetched at once
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: Address,
     mode: str = "rw",
     *,
     namespace: str = "default",

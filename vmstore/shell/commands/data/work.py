@@ -207,7 +207,6 @@ COMMANDS = (
         "--step the session in steps of 20, 50, 200, 800 and 2,000 tokens, each with what the next one takes.",
         (
             "vmstore observations agent.vms",
-            "vmstore observations agent.vms --step 1",
             "vmstore observations agent.vms --together",
             "vmstore observations agent.vms --expand p56",
         ),
