@@ -86,7 +86,7 @@ class _Segments:
         model = naive.model
         self.naive, self.session = naive, session
         listed = {page.page: (page, row, tags) for page, row, tags in _pages(naive, session, position)}
-        self.pages = {number: told for number, told in listed.items() if _counts(*told[:2])}
+        self.pages = {number: row for number, row in listed.items() if _counts(*row[:2])}
         self.cuts = [f for f in model.seen(session, position) if type(f.mutation) is m.Segment]
         self.canonical = model.aliases(session, position)
         self.changed = {
@@ -195,7 +195,7 @@ def _pages(naive: Any, session: str, position: int) -> list[tuple[Any, Row, set[
     remarks, texts = notes(model, session, position), texts_of(naive, session, position)
     ats = {fact.position: fact.at for fact in model.seen(session, position)}
     parts = [edge for edge in model.links(session, position) if edge.kind == LinkKind.PART_OF]
-    found = []
+    listed = []
     for page in model.pages(session, position):
         number, born, note = page.page, page.born, remarks[page.page]
         last = [c for c in model.versions(session, position)[number] if c.level == Level.FULL][-1]
@@ -217,5 +217,5 @@ def _pages(naive: Any, session: str, position: int) -> list[tuple[Any, Row, set[
             "updated_at": iso(ats[last.position]),
             "labels": labels,
         }
-        found.append((page, row, note["tags"]))
-    return found
+        listed.append((page, row, note["tags"]))
+    return listed

@@ -33,16 +33,16 @@ def taken(bench: Bench) -> dict[str, float]:
     """By column how many times as long the larger session takes; what seems too long is measured again."""
     count = bench.size(*PAGES)
     paths = [stores.built(bench, f"grown-{n}", lambda place, n=n: build(place, n)) for n in (count, 2 * count)]
-    found = {}
+    figures = {}
     with doors.opened(paths[0]) as small, doors.opened(paths[1]) as large:
         for asked in statements():
             least = [math.inf, math.inf]
             for _ in range(AGAIN):
                 least = list(map(min, least, costs(bench, (small, large), asked)))
-                found[asked] = max(least[1], LEAST_S) / max(least[0], LEAST_S)
-                if found[asked] <= GROWN.goal:
+                figures[asked] = max(least[1], LEAST_S) / max(least[0], LEAST_S)
+                if figures[asked] <= GROWN.goal:
                     break
-    return found
+    return figures
 
 
 def statements() -> Iterator[str]:
