@@ -114,7 +114,7 @@ def test_a_skill_abandoned_in_one_session_stays_so_in_the_next_of_the_user() -> 
     """Another session of the user does not write it by what was shown before; one of another user does."""
     store = memory_store()
     for name, user in (("one", "ann"), ("two", "ann"), ("bob", "bob")):
-        worked(store, name, [FINE] * 5, user)
+        worked(store, name, [FINE] * 10, user)
     (skill,) = store.session("one").work.learn().skills
     store.session("one").annotate(str(skill.page), status="abandoned")
     assert store.session("two").work.learn().skills == []

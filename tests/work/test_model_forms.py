@@ -12,9 +12,9 @@ import pytest
 from tests.refusals import refused
 from tests.work.agents import Done, worked
 from vmstore import Session, Store, memory_store
-from vmstore.errors import InputError
+from vmstore.errors import ErasedError, InputError
 
-LONG: Done = ("run", {"command": "make all"}, "gcc -c part.c\n" * 40 + "error: part_7.c:12: no member 'size'\n")
+LONG: Done = ("run", {"command": "make all"}, "gcc -c part.c\n" * 100 + "error: part_7.c:12: no member 'size'\n")
 SHORT: Done = ("run", {"command": "ls"}, "a.c")
 
 
@@ -75,7 +75,7 @@ def _fails(_: str) -> str:
         lambda _: "I cannot.",
         lambda _: 7,
         model([], summary=""),
-        model([], summary="more words " * 200),
+        model([], summary="more words " * 90),
         lambda _: '{"observations": [{"page": "p999", "summary": "x"}, 7, {"page": ["p7"]}]}',
     ],
 )
@@ -90,11 +90,13 @@ def test_where_a_model_says_nothing_of_use_the_rules_stand(session: Session, com
 
 def test_a_form_goes_with_what_it_was_made_of(store: Store, session: Session) -> None:
     """Erasing an answer takes the form, and the model's answer that told of it, along; a fork has the others."""
-    session.work.forms.write(model([]))
+    form = session.work.forms.write(model([])).forms[0]
     first = session.work.observations()[0]
     fork = session.fork("f")
     assert fork.work.observations()[0].summary == first.summary
     store.trust.erase(page=f"s/{first.result}")
+    with pytest.raises(ErasedError):
+        session.content(form)
     left = session.work.observations()
     assert first.page not in {each.page for each in left}
     assert "part_7" not in json.dumps(store.query("MUTATIONS page WHERE kind = create", session="s").to_dicts())

@@ -48,6 +48,7 @@ from vmstore.views.branch import NEVER
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import stays
 from vmstore.work.digest import TAG as DIGEST
+from vmstore.work.observation import TAG as FORM
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
 NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside", "tag", "alias", "canonical"))
@@ -56,7 +57,7 @@ PROGRAMS = frozenset(("model", "method"))  # names that programs gave themselves
 READ = 256
 _ANSWERS = f"""SELECT session, page FROM pages WHERE type = ? UNION ALL SELECT session, warning FROM guards
   WHERE warning IS NOT NULL UNION ALL SELECT session, page FROM skills
-  UNION ALL SELECT session, page FROM tags WHERE tag = '{DIGEST}'"""  # each may quote any of its sources
+  UNION ALL SELECT session, page FROM tags WHERE tag IN ('{DIGEST}', '{FORM}')"""  # each may quote any of its sources
 
 
 class ErasureRequest(msgspec.Struct, frozen=True):

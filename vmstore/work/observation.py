@@ -23,6 +23,7 @@ CLAUSE_MIN = 0.45  # of a fact: less of it says another thing
 FACT_CHARS_MAX, TARGET_CHARS_MAX = 170, 80
 FACTS_MAX = 12
 BY_MODEL = "llm-summarize"
+TAG = "observation-form"  # of the page of a form that a model wrote: it may quote what it was made from
 NAMELESS = "tool"  # what is called where no source says its name
 TOKENS_MIN, TOKENS_MAX = 32, 200  # of a form, whatever its share
 READ_CHARS = 20_000  # of an output and a reasoning, from the beginning and from the end

@@ -27,7 +27,7 @@ from vmstore.store.recall.pen import Pen, write
 from vmstore.views.observations import FORMS_BY, observed
 from vmstore.views.reads.resolve_asof import basis
 from vmstore.vm.compressors.callback import Outcome, heard
-from vmstore.work.observation import FACTS_MAX, TOKENS_MAX, TOKENS_MIN, Observation, WrittenForm, tokens
+from vmstore.work.observation import FACTS_MAX, TAG, TOKENS_MAX, TOKENS_MIN, Observation, WrittenForm, tokens
 
 FormModel = Callable[[str], Any] | TextModel
 """A function from a prompt to a text, or a text model."""
@@ -136,7 +136,7 @@ def _written(pen: Pen, seen: Sequence[Observation], log: bytes, forms: dict[str,
     for name, form in forms.items():
         links = [(int(LinkKind.DERIVES), page) for page in sources[name]] + [(int(LinkKind.CAUSED_BY), answer)]
         part = Part(msgspec.json.encode(form), Modality.STRUCTURED, Mime.JSON, PageType.SUMMARY)
-        page = pen.page(Draft(Role.OTHER, b"", (part,), hint=f"form of {name}", actor=FORMS_BY), links)
+        page = pen.page(Draft(Role.OTHER, b"", (part,), hint=f"form of {name}", tags=(TAG,), actor=FORMS_BY), links)
         if pen.act is not None and (here := pen.act.state.here.get(page)) is not None:
             pen.add(Evict(page, Cause.ASKED, here.tokens))
         pages.append(page)
