@@ -64,7 +64,10 @@ class TestServer:
 
     def stop(self) -> None:
         """Stops the server by its process, which pip's own way does not find after a kill."""
-        pid = int(Path(self.handle.pgdata, "postmaster.pid").read_text().split()[0])
+        file = Path(self.handle.pgdata, "postmaster.pid")
+        if not file.exists():
+            return
+        pid = int(file.read_text().split()[0])
         os.kill(pid, signal.SIGINT)
         for _ in range(400):
             state = Path(f"/proc/{pid}/stat")
@@ -98,6 +101,17 @@ def own_server() -> TestServer:
     data = folder / "data"
     data.mkdir()
     handle = pgserver.get_server(data, cleanup_mode="stop")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    atexit.register(handle.cleanup)
-    return TestServer(handle.get_uri(), handle)
+    STARTED.append(TestServer(handle.get_uri(), handle))
+    return STARTED[-1]
+
+
+def stop_all() -> None:
+    """Stops every server that this process started, and removes what they kept."""
+    while STARTED:
+        mine = STARTED.pop()
+        mine.stop()
+        shutil.rmtree(Path(mine.handle.pgdata).parent, ignore_errors=True)
+
+
+STARTED: list[TestServer] = []
+atexit.register(stop_all)
