@@ -256,10 +256,10 @@ def half_a_call(patch: Patch) -> None:
     """A call that is written before it is found to be none."""
     right = recorder.record
 
-    def record(conversation: Any, batch: Any, *arguments: Any, at: int, usage: Any) -> Any:
+    def record(conversation: Any, batch: Any, *arguments: Any, at: int, **fields: Any) -> Any:
         gap(conversation, batch, "half", at=at)
         batch.commit(at)
-        return right(conversation, batch, *arguments, at=at, usage=usage)
+        return right(conversation, batch, *arguments, at=at, **fields)
 
     patch.setattr(recorder, "record", record)
 

@@ -343,7 +343,10 @@ def test_a_batch_of_ones_own_cannot_be_let_past_the_door(tmp_path: Path, redacti
                 with pytest.raises(AttributeError):
                     setattr(batch, name, None)
             reached = {name for name in dir(batch) if not name.startswith("_")}
-            assert reached == {"add", "cell", "commit", "empty", "end", "head", "position", "request", "spent"}
+            properties = {"empty", "head", "position", "redacts", "spent"}
+            assert reached == {"add", "cell", "commit", "end", "request"} | properties
+            with pytest.raises(AttributeError):
+                batch.redacts = False  # type: ignore[misc]
             batch.head.redaction = 0
             with refused("hides-in-a-name"):
                 batch.request(f"mail-{MAIL}", b"")
