@@ -88,7 +88,9 @@ def test_an_open_page_forgets_what_is_erased(chromium: Any, tmp_path: Path) -> N
             reader.until(lambda: secret in reader.text(".pane"))
             vmstore.erase(store, page="p4", in_session="s")
             reader.until(lambda: secret not in reader.text("body"))
-            reader.press("/", "Escape")
+            reader.press("/")
+            reader.until(lambda: reader.page.evaluate("document.activeElement.tagName") == "INPUT")
+            reader.press("Escape")
             reader.until(lambda: "0, best first" in reader.text(".pane"))
 
 
