@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.times import iso
 from vmstore.errors import InputError
@@ -163,6 +164,17 @@ def test_a_redriven_session_knows_the_same_facts(store: Store) -> None:
     assert facts[0] == facts[1] and len(facts[0]) == 3
     stated = {fact.page for fact in redriven.memory.facts.all(ever=True)}
     assert len(stated) == 3 and stated.isdisjoint(redriven.pack().pages)
+    assert redriven.debug.check().ok and store.verify().ok
+
+
+def test_an_erased_fact_is_not_known_where_its_session_is_driven_again(store: Store) -> None:
+    """A fact that went with its page is none in the copy either, and the others are there."""
+    session = talk(store, "I live in Ghent", "I love rowing")
+    session.memory.facts.extract()
+    (home,) = [fact for fact in session.memory.facts.all() if fact.what == "Ghent"]
+    vmstore.erase(store, page=home.sources[0], in_session="talk")
+    redriven = store.admin.redrive("talk", "again", l0_tokens_max=4_000)
+    assert [fact.what for fact in redriven.memory.facts.all(ever=True)] == ["rowing"]
     assert redriven.debug.check().ok and store.verify().ok
 
 

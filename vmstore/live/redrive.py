@@ -214,12 +214,14 @@ class Redrive:
         return tuple(self._at[page] for page in pages if page in self._at)
 
     def _stated(self, act: Act, fact: m.Fact) -> None:
-        """Takes over what a page states, which leaves the prompt as each fact does."""
+        """Takes over what a page states, which leaves the prompt as each fact does; what was erased states nothing."""
         page = self._at[fact.page]
         refs = {name: getattr(fact, name) for name in ("subject", "verb", "what", "attribute", "method")}
-        words = {name: None if ref is None else act.cell(self._bytes(ref)) for name, ref in refs.items()}
-        act.tell(msgspec.structs.replace(fact, page=page, **words))
-        self._facts_here.add(fact.page)
+        texts = {name: self._bytes(ref) for name, ref in refs.items() if ref is not None}
+        if not any(isinstance(text, ErasedContent) for text in texts.values()):
+            words = {name: act.cell(text) for name, text in texts.items()}
+            act.tell(msgspec.structs.replace(fact, page=page, **words))
+            self._facts_here.add(fact.page)
         if (here := act.state.here.get(page)) is not None:
             act.tell(m.Evict(page, Cause.ASKED, here.tokens))
 
