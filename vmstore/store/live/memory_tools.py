@@ -177,6 +177,7 @@ class MemoryTools:
         best = max((score for _, score in ranked), default=0.0) or 1.0
 
         def leaves(runtime: Runtime) -> SearchResults:
+            """The pages that were found as the session holds them, but for values and files that are barred."""
             made = PromptPages(runtime.state, runtime.spoken, runtime.forms)
             found = []
             for page, score in ranked:

@@ -242,6 +242,7 @@ def write_recorded(
     made: list[int] = []
 
     def decide() -> Batch:
+        """The commit of the facts, at the session's end as it is then."""
         nonlocal made
         batch = ns.engine.batch(key)
 
