@@ -28,7 +28,7 @@ HOMES = (
     *("vmstore.relevance.candidates", "vmstore.relevance.closeness"),
     "vmstore.relevance.features",
     "vmstore.relevance.score",
-    *("vmstore.integrations.", "vmstore.log.postgres.", "vmstore.namespace.backends.postgres"),
+    *("vmstore.integrations.", "vmstore.log.postgres.", "vmstore.namespace.backends.postgres", "vmstore.objects.s3"),
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
     *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
     "vmstore.chat.screens",

@@ -46,7 +46,7 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
-        ("vmstore/objects/address.py", "vmstore.objects.s3"),
+        ("vmstore/objects/address.py", "vmstore"),
         ("vmstore/core/system/after_fork.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/importers/formats/decompress.py", "zstandard"),
