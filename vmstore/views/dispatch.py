@@ -32,6 +32,20 @@ Moment = tuple[int, int, bytes]
 _checked: Callable[[type], None] = cache(check_handlers)  # of listeners that are no projectors too, once each
 
 
+@cache
+def _names() -> dict[str, type]:
+    """The name of each kind's handler."""
+    return {"on_" + MUTATION_NAMES[kind.NUMBER]: kind for kind in Mutation.__subclasses__()}
+
+
+def _handled(listener: type) -> frozenset[str]:
+    """The handlers of a class of listeners, by name; to look for the others by each batch costs more than they do."""
+    return frozenset(name for name in _names() if hasattr(listener, name))
+
+
+_followed: Callable[[type], frozenset[str]] = cache(_handled)
+
+
 class Dispatcher:
     """Hands commits and their mutations to the handlers of its listeners.
 
@@ -53,11 +67,10 @@ class Dispatcher:
         self._cellar = cellar
         self._spill = spill
         self._whole: list[Handler] = [p.on_commit for p in listeners if type(p).on_commit is not Projector.on_commit]
-        names = {kind: "on_" + MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
-        self._handlers: dict[type, tuple[Handler, ...]] = {
-            kind: (*_MOVES.get(kind, ()), *(getattr(p, name) for p in listeners if hasattr(p, name)))
-            for kind, name in names.items()
-        }
+        self._handlers: dict[type, list[Handler]] = {kind: [move] for kind, move in _MOVES.items()}
+        for listener in listeners:
+            for name in _followed(type(listener)) | (_names().keys() & vars(listener).keys()):
+                self._handlers.setdefault(_names()[name], []).append(getattr(listener, name))
 
     def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> PlacedMutation:
         """Walks through one commit; the moment at its end. Raises CorruptError where it breaks the chain."""
@@ -99,7 +112,7 @@ def _called(placed: PlacedMutation, m: Pack) -> None:
     placed.call = m.call
 
 
-_MOVES: dict[type, tuple[Handler, ...]] = {Turn: (_turned,), Pack: (_called,)}
+_MOVES: dict[type, Handler] = {Turn: _turned, Pack: _called}
 """What moves a fact on, before anybody sees it."""
 
 
