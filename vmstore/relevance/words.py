@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from itertools import chain
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from vmstore.errors import InputError
 from vmstore.relevance.characters import APOSTROPHES, PAIRED, PICTURES, UNSEEN, classes, folded, plain, settled
@@ -68,6 +68,8 @@ LANGUAGES = {
     "yi": "yiddish",
 }
 
+T = TypeVar("T")
+
 
 class TokenForm(NamedTuple):
     """What one token of a text is found by."""
@@ -99,13 +101,14 @@ class Analyzer:
         self._stem = stemmer(LANGUAGES[language])
         self._irregular, self._spelled = (FORMS, SPELLINGS) if language == "en" else ({}, {})
         self._plain_first = language in ("en", "none")
-        self._forms = _Forms(self._form)
-        self._terms = _Terms(self._forms)
-        self._every = _Every(self._forms)
+        self._forms = WordMemo(self._form)
+        self._terms = WordMemo(lambda token: self._forms[token].terms)
+        self._every = WordMemo(lambda run: tuple(chain.from_iterable(self._forms[at].every for at in tokens(run))))
+        self.lone_terms = WordMemo(self._lone_term)
 
     def forget(self) -> None:
         """Forgets every word it met."""
-        for words in (self._forms, self._terms, self._every):
+        for words in (self._forms, self._terms, self._every, self.lone_terms):
             words.clear()
         forget_stems()
 
@@ -168,7 +171,7 @@ class Analyzer:
         """A word without its ending, where it is one that can have an ending of the language."""
         return word if not 2 < len(word) <= STEM_CHARS_MAX or _DIGIT.search(word) else self._stem(word)
 
-    def lone_term(self, word: str) -> tuple[str, bool] | None:
+    def _lone_term(self, word: str) -> tuple[str, bool] | None:
         """The one term of an ASCII word in one piece, and whether it is more than a stop word; None of other tokens."""
         if word.isalpha() and word.isascii() and (word.islower() or not _HUMPED.search(word)):
             small = word.lower()
@@ -176,7 +179,7 @@ class Analyzer:
         return None
 
     def _form(self, token: str) -> TokenForm:
-        lone = self.lone_term(token)
+        lone = self._lone_term(token)
         if lone is not None:
             term, counts = lone
             return TokenForm((term,), (), (), (term,)) if counts else TokenForm((), (), (term,), (term,))
@@ -285,52 +288,21 @@ class Analyzer:
         return TokenForm(tuple(terms), tuple(others), tuple(stops), tuple(sequence))
 
 
-class _Every(dict[str, tuple[str, ...]]):
-    """A run without white space to all that its tokens are found by."""
+class WordMemo(dict[str, T]):
+    """A word to what is made of it; what is long is made each time, and what is full begins again."""
 
-    def __init__(self, forms: _Forms) -> None:
+    def __init__(self, make: Callable[[str], T], most: int = CACHED_MAX) -> None:
         super().__init__()
-        self._forms = forms
+        self._make = make
+        self._most = most
 
-    def __missing__(self, run: str) -> tuple[str, ...]:
-        found = tuple(chain.from_iterable(self._forms[token].every for token in tokens(run)))
-        if len(run) <= CACHED_CHARS_MAX:
-            if len(self) >= CACHED_MAX:
+    def __missing__(self, word: str) -> T:
+        made = self._make(word)
+        if len(word) <= CACHED_CHARS_MAX:
+            if len(self) >= self._most:
                 self.clear()
-            self[run] = found
-        return found
-
-
-class _Forms(dict[str, TokenForm]):
-    """Token to form; what is long is made each time, and what is full begins again."""
-
-    def __init__(self, form: Callable[[str], TokenForm]) -> None:
-        super().__init__()
-        self._form = form
-
-    def __missing__(self, token: str) -> TokenForm:
-        form = self._form(token)
-        if len(token) <= CACHED_CHARS_MAX:
-            if len(self) >= CACHED_MAX:
-                self.clear()
-            self[token] = form
-        return form
-
-
-class _Terms(dict[str, tuple[str, ...]]):
-    """Token to the terms of its form."""
-
-    def __init__(self, forms: _Forms) -> None:
-        super().__init__()
-        self._forms = forms
-
-    def __missing__(self, token: str) -> tuple[str, ...]:
-        terms = self._forms[token].terms
-        if len(token) <= CACHED_CHARS_MAX:
-            if len(self) >= CACHED_MAX:
-                self.clear()
-            self[token] = terms
-        return terms
+            self[word] = made
+        return made
 
 
 def tokens(text: str) -> list[str]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vmstore.relevance.traits import CHARS_MAX, run_traits, text_traits, traits
-from vmstore.relevance.words import Analyzer, tokens
+from vmstore.relevance.words import Analyzer, WordMemo, tokens
 from vmstore.search.contents import Content
 from vmstore.search.segment import CHANGES, COLUMNS, NAMED, Table, TextSegment, assembled, counted
 
-CACHED_CHARS_MAX = 64
 CACHED_MAX = 1 << 17  # tokens
 TERMS_MAX = 1 << 20
 ALL_READ = 1 << 15  # beside the traits of a text: those of its runs are among them
@@ -35,7 +34,8 @@ class Lexicon:
     def speak(self, analyzer: Analyzer) -> None:
         """Reads what follows by the rules of another language; what is found by the same term has one number."""
         self.analyzer = analyzer
-        self.tokens, self.runs = self._pieces.setdefault(analyzer.language, (_Pieces(self._token), _Pieces(self._run)))
+        memos = WordMemo(self._token, CACHED_MAX), WordMemo(self._run, CACHED_MAX)
+        self.tokens, self.runs = self._pieces.setdefault(analyzer.language, memos)
 
     def forget(self) -> None:
         """Starts over with an empty draft."""
@@ -45,13 +45,13 @@ class Lexicon:
         self.numbers = array("I")  # of all pieces, one after the other
         self.ends = array("Q", [0])
         self.traits = array("H")  # of each piece
-        self._pieces: dict[str, tuple[_Pieces, _Pieces]] = {}  # by language
+        self._pieces: dict[str, tuple[WordMemo[int], WordMemo[int]]] = {}  # by language
         self.speak(self.analyzer)
 
     def piece(self, tokens: Iterable[str], traits: int) -> int:
         """The number of another piece, of some tokens."""
         for token in tokens:
-            if lone := self.analyzer.lone_term(token):
+            if lone := self.analyzer.lone_terms[token]:
                 self.numbers.append(self._number(*lone))
                 continue
             form = self.analyzer.form(token)
@@ -78,22 +78,6 @@ class Lexicon:
             number = known[term] = len(self.terms)
             self.terms.append(term)
             self.counts.append(counts)
-        return number
-
-
-class _Pieces(dict[str, int]):
-    """What stands in texts to its number; what is long has another each time."""
-
-    def __init__(self, number: Callable[[str], int]) -> None:
-        super().__init__()
-        self._number = number
-
-    def __missing__(self, piece: str) -> int:
-        number = self._number(piece)
-        if len(piece) <= CACHED_CHARS_MAX:
-            if len(self) >= CACHED_MAX:
-                self.clear()
-            self[piece] = number
         return number
 
 
