@@ -11,6 +11,7 @@ stands beside the raw append and flush measured before and after it.
     python3 tools/bench.py rebuild --quick        small sizes: to see it work, not to quote
     python3 tools/bench.py memory --held-out      another set of wordings
     python3 tools/bench.py recall --coding FILE   recalls of coding sessions that lie elsewhere
+    python3 tools/bench.py recall --embedder MODULE:FUNCTION   with vectors by a function of yours
     python3 tools/bench.py memory --wordings FILE  a story in somebody else's words
     python3 tools/bench.py assembly --topics FILE  dated sessions and their questions that lie elsewhere
     python3 tools/bench.py all --stores /tmp/s    keeps the stores it built for the next run
@@ -119,6 +120,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--topics", type=Path, metavar="FILE", help="assembly: only these dated sessions and their questions"
     )
+    parser.add_argument(
+        "--embedder", metavar="MODULE:FUNCTION", help="recall: only with this function, which gives texts their vectors"
+    )
     parser.add_argument("--stores", type=Path, metavar="FOLDER", help="keep built stores there for later runs")
     parser.add_argument(
         "--slow", action="append", default=[], metavar="CONTENDER=SECONDS", help="slow a contender, to see figures move"
@@ -180,7 +184,7 @@ def run(name: str, asked: argparse.Namespace, disk: Path, fast: Path) -> None:
     stores.mkdir(parents=True, exist_ok=True)
     bench = Bench(
         place, quicker, stores, quick=asked.quick, held_out=asked.held_out, coding=asked.coding,
-        wordings=asked.wordings, topics=asked.topics, burdens=burdens(asked.slow), say=say,
+        wordings=asked.wordings, topics=asked.topics, embedder=asked.embedder, burdens=burdens(asked.slow), say=say,
     )  # fmt: skip
     started = time.monotonic()
     rows: list[Row] = []

@@ -14,7 +14,7 @@ import vmstore
 from tests.embedders.test_store import Recorder, page
 from vmstore.core.vectors import Quantisation, packed_vector
 from vmstore.namespace.closeness import QuestionVector
-from vmstore.relevance.closeness import CLOSENESS_MAX, SPREAD, Closeness, RowVectors, VectorMatrix
+from vmstore.relevance.closeness import CLOSENESS_MAX, NEIGHBOUR, SPREAD, Closeness, RowVectors, VectorMatrix
 from vmstore.search.vectors import unpacked
 from vmstore.views.branch import NEVER, Branch
 
@@ -55,8 +55,39 @@ def test_closeness_is_the_embedders() -> None:
     assert list(closeness.nearest(1)) == order[:1]
     values = closeness.of(np.arange(4))
     assert all(0 <= value <= CLOSENESS_MAX for value in values) and values.argmax() == order[0]
-    away = (expected[order[0]] - np.mean(expected)) / np.std(expected)
-    assert math.isclose(values[order[0]], away / SPREAD, abs_tol=1e-2)
+    assert np.allclose(values, standing_out(expected), atol=1e-2)
+
+
+def standing_out(cosines: list[float]) -> list[float]:
+    """How far each of the texts of one lane stands out with what its neighbours add."""
+    own = [0.0, *(cosine - sum(cosines) / len(cosines) for cosine in cosines), 0.0]
+    both = [own[at] + NEIGHBOUR * (max(own[at - 1], 0) + max(own[at + 1], 0)) for at in range(1, len(own) - 1)]
+    mean = sum(both) / len(both)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in both) / len(both))
+    return [min(max((value - mean) / spread / SPREAD, 0.0), CLOSENESS_MAX) for value in both]
+
+
+def test_a_neighbour_counts_in_its_own_lane_alone() -> None:
+    """What is said beside a close text is lifted in its own session alone, and never found by that alone."""
+    store = vmstore.memory_store(embedder=vmstore.HashGrams(64))
+    for session, text in (
+        ("a", "cats sit on mats"),
+        ("a", "deploying on Friday"),
+        ("b", "horses eat hay"),
+        ("b", "owls"),
+    ):
+        page(store, session, text)
+    store.index.embed(quantisation="float16")
+    with store._ns.asking():
+        moments = [(Branch(store.admin.views, store._ns.key(session) or 0), NEVER) for session in "ab"]
+        asked = store._ns.closeness.question("deploying on Friday")
+        closeness, _ = store._ns.closeness.of(asked, moments, store._ns.texts(moments))
+    assert closeness is not None
+    apart = RowVectors(VectorMatrix(closeness.vectors._matrix.plain().numbers), np.arange(4), np.arange(4), 4, "m")
+    assert list(closeness.nearest(1)) == [1]
+    assert list(closeness.vectors.joined) == [True, False, True]
+    assert list(apart.joined) == [True, True, True]
+    assert 2 not in closeness.nearest(4) and 0 not in closeness.nearest(4)
 
 
 @given(
@@ -73,8 +104,11 @@ def test_a_row_is_as_close_as_its_closest_chunk(vectors: list[list[float]], data
         own = [float(np.dot(vector, question)) for vector, of in zip(vectors, rows, strict=True) if of == row]
         assert math.isclose(closeness.cosines(np.array([row]))[0], max(own, default=0.0), abs_tol=1e-4)
     nearest = list(closeness.nearest(3))
-    values = [float(closeness.of(np.array([row]))[0]) for row in range(10)]
-    assert [values[row] for row in nearest] == sorted((v for v in values if v > 0), reverse=True)[:3]
+    own = [float(closeness.cosines(np.array([row]))[0]) for row in sorted(set(rows.tolist()))]
+    near = {row for row, cosine in zip(sorted(set(rows.tolist())), own, strict=True) if cosine > np.mean(own) + 1e-6}
+    values = {row: float(closeness.of(np.array([row]))[0]) for row in near}
+    actual = [values.get(row, 0.0) for row in nearest]
+    assert np.allclose(actual, sorted((v for v in values.values() if v > 0), reverse=True)[:3], atol=1e-5)
 
 
 @pytest.mark.parametrize("form", Quantisation)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from benches.parts import by_meaning
 from benches.parts.coding_file import coding_file
 from benches.parts.everywhere import everywhere, looks
 from benches.parts.rounds import Bench, Goal, MissingError, Row, row
@@ -64,6 +65,7 @@ GOALS = (
     AT_5, AT_10, AT_20, *KINDS, WITHIN_1000, HOPS_1000, WITHIN_2000, HOPS_2000, TYPO, STATEMENTS, TOGETHER,
     PLAIN, FTS5, TANTIVY, CODE, CODE_ANY, CODE_AHEAD, *LOOK_GOALS.values(),
     *FILE.values(), FILE_SAME, *FILE_BM25.values(), *FILE_FTS5.values(), *FILE_TANTIVY.values(), FILE_AHEAD,
+    *by_meaning.GOALS,
 )  # fmt: skip
 
 CHARS_A_TOKEN = 4
@@ -81,7 +83,14 @@ def measure(bench: Bench) -> Iterator[Row]:
         return
     every = bench.size(1, 10)
     talks = [yardstick._replace(recalls=yardstick.recalls[::every]) for yardstick in locomo()]
-    ours = _left_out(talks)
+    learned = _left_out(talks)
+    if bench.embedder is not None:
+        yield from by_meaning.by_meaning(bench.embedder, talks, lambda talk: learned[talk.name])
+        return
+
+    def ours(value: Yardstick, question: str) -> Sequence[int]:
+        return _ranked(value, question, learned[value.name])
+
     yield from _conversations(talks, ours)
     chance = random.Random(17)
     typos = [talk._replace(recalls=[_misspelled(recall, chance) for recall in talk.recalls]) for talk in talks]
@@ -168,19 +177,18 @@ def _coding_file(bench: Bench) -> Iterator[Row]:
     yield row(FILE_AHEAD, [_mean(shares["vmstore"]) - _mean(shares["BM25"])])
 
 
-def _left_out(talks: Sequence[Yardstick]) -> Ranking:
-    """Ranks each conversation with weights learned from the others and from the tuned half of the coding recalls."""
+def _left_out(talks: Sequence[Yardstick]) -> dict[str, Any]:
+    """The weights of each conversation, learned from the others and from the tuned half of the coding recalls."""
     from relevance_weights import CODING_WEIGHT, conversation, learned, lessons
 
     code = [lesson for session in coding() for lesson in lessons(session, CODING_WEIGHT)]
     taught = {talk.name: list(lessons(talk, 1.0)) for talk in talks}
-    weights = {
+    return {
         name: learned(
             [lesson for other, some in taught.items() if other != name for lesson in some] + code, conversation()
         )
         for name in taught
     }
-    return lambda value, question: _ranked(value, question, weights[value.name])
 
 
 def _ranked(yardstick: Yardstick, question: str, weights: Any) -> Sequence[int]:

@@ -63,7 +63,7 @@ def answers(
         ]
     else:
         assert closeness is not None, "there is something to add"
-        pages = _added(texts, by_words, near, closeness, by == BM25)
+        pages = added(texts, by_words, near, closeness, by == BM25)
     return sorted(pages, key=lambda hit: (-hit.score, hit.session, hit.page))[:limit]
 
 
@@ -80,12 +80,12 @@ def _pages(
         yield known.get(row) or RankedPage(0.0, row, int(lane), session, number, version, position, {})
 
 
-def _added(
+def added(
     texts: MomentTexts | NaiveTexts,
     by_words: Sequence[RankedPage],
     near: Sequence[int],
     closeness: Closeness,
-    from_zero: bool,
+    from_zero: bool = False,
 ) -> list[RankedPage]:
     """The sum of both, with closeness among what it is made of.
 

@@ -37,6 +37,10 @@ class PlacedTexts(Protocol):
         """What is known of rows: the session that wrote each, and the position of its content."""
         ...
 
+    def lanes(self, rows: Any) -> Any:
+        """The number of the lane that each row stands in."""
+        ...
+
 
 def _keys(session: Numbers, position: Numbers) -> Numbers:
     """A number for each content, which no other has."""
@@ -123,7 +127,8 @@ class ModelVectors:
         sorted_rows = rows[order]
         at = np.minimum(np.searchsorted(sorted_rows, keys), max(len(rows) - 1, 0))
         hit = sorted_rows[at] == keys if len(rows) else np.zeros(len(keys), bool)
-        return RowVectors(self.matrix, seen[hit], order[at[hit]].astype(np.int64), len(rows), self._asked[0])
+        lanes = texts.lanes(np.arange(texts.count, dtype=np.int32))
+        return RowVectors(self.matrix, seen[hit], order[at[hit]].astype(np.int64), len(rows), self._asked[0], lanes)
 
 
 def _owners(own: Sequence[BranchRange], contents: Numbers) -> Numbers:

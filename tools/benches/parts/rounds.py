@@ -65,6 +65,7 @@ class Bench:
         coding: Path | None = None,
         wordings: Path | None = None,
         topics: Path | None = None,
+        embedder: str | None = None,
         burdens: Mapping[str, float] | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -76,6 +77,7 @@ class Bench:
         self.coding = coding
         self.wordings = wordings
         self.topics = topics
+        self.embedder = embedder
         self.say = say
         self.regime = "off the clock"
         self._burdens = dict(burdens or {})
