@@ -32,8 +32,8 @@ def model_of(store: Store) -> Model:
     cells = {}
     for commit in store.admin.log.tail(0, 1 << 30):
         actual_cells = store.admin.log.cells(range(commit.cell, commit.cell + commit.cell_count))
-        for position in range(commit.first, commit.last + 1):
-            cells[commit.session, position] = [cell.content for _, cell in sorted(actual_cells.items())]
+        contents = [cell.content for _, cell in sorted(actual_cells.items())]  # one list a commit
+        cells.update(((commit.session, at), contents) for at in range(commit.first, commit.last + 1))
     store.sessions()  # the views follow when they are asked
     keys = dict(store.admin.views.execute("SELECT name, session FROM sessions"))
     for entry in store.tail():

@@ -49,7 +49,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
-from vmstore.core.redaction import HiddenKind, Redact
+from vmstore.core.redaction import Approve, HiddenKind, Redact
 from vmstore.core.tags import TagMethod
 from vmstore.core.vectors import Quantisation, vector_bytes
 from vmstore.engine.batch import Batch
@@ -461,6 +461,13 @@ class Author:
         fields = (type_, modality, Role.OTHER, 0, 0, batch.cell(content), len(content), deed.d)
         page = batch.add(Create(*fields, links=links, labels=batch.cell(labels)))
         self.now.pages[page], self.now.versions[page], self.now.opaque[page] = [(page, 0)], 1, False
+
+    def do_approve(self, deed: Deed) -> None:
+        """Somebody says whether a prompt may hold a file."""
+        page = self._page(deed.a)
+        if page is not None:
+            who = self.batch.cell(b"Ann" if deed.c % 2 else b"Bo") if deed.d % 3 else None
+            self.batch.add(Approve(int(deed.b % 3 > 0), page=page, who=who))
 
     def do_segment(self, deed: Deed) -> None:
         """A segment ends; sometimes a summary of it is made of some pages, with a title or without."""

@@ -13,10 +13,10 @@ from vmstore.vmql.syntax import nodes as s
 
 TEXTS = (
     *("s0", "s1", "%", "s_", "_%1", "pressure", "hand", "fault_in: %", "no_%", "t0", "f1", "c1", "tool1", "skill%"),
-    *("text %", "Error%", "editor 1", "user", "m5", "words", "reason 1"),
+    *("text %", "Error%", "editor 1", "user", "m5", "words", "reason 1", "demand%", "over %", "fault%", "Ann"),
 )
 UNTOLD: dict[str, tuple[str, ...]] = {
-    "PAGES": ("mime", "actor", "anchors", "metadata", "line"),
+    "PAGES": ("actor", "anchors", "metadata", "line"),
     "MESSAGES": ("line",),
     "MUTATIONS": ("actor", "actor_id", "logged_at", "request_id", "cursor", "detail"),
     "SESSIONS": (
@@ -33,13 +33,10 @@ UNTOLD: dict[str, tuple[str, ...]] = {
     "GUARDS": ("user",),
     "RECALLS": ("score",),
     "SKILLS": ("user", "tools", "arguments", "prerequisites"),
-    "ARTIFACTS": ("mime", "approval", "approved_by"),
     "CONTEXT": ("pinned", "tool", "tool_call", "outcome", "text"),
 }
 """The columns that the naive reading does not know yet; it knows every other."""
-UNREAD = ("METRICS", "SEARCH")
-"""The relations that it does not know."""
-RELATIONS = [name for name in DESCRIBED if name not in UNREAD]
+RELATIONS = [name for name in DESCRIBED if name != "SEARCH"]
 COLUMNS: dict[str, tuple[str, ...]] = {
     name: tuple(column for column in DESCRIBED[name].fields if column not in UNTOLD.get(name, ()))
     for name in RELATIONS[: RELATIONS.index("CONTEXT") + 1]

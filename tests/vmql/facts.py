@@ -9,6 +9,7 @@ from typing import Any
 from specs.decided import Decided as Model
 from tests.vmql import known
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of, versions_of
+from tests.vmql.measured import metrics
 from tests.vmql.moved import compactions, moves
 from tests.vmql.planned import artifacts, atoms, segments, tasks
 from tests.vmql.said import notes, tag_rows
@@ -506,6 +507,9 @@ class Naive:
 
     def _atoms(self, session: str, position: int) -> list[Row]:
         return atoms(self, session, position)
+
+    def _metrics(self, session: str, position: int) -> list[Row]:
+        return metrics(self, session, position)
 
     def _artifacts(self, session: str, position: int) -> list[Row]:
         return artifacts(self, session, position)

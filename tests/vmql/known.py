@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.vmql.planned import labels_of, mime_of
 from tests.vmql.worked import USES, answers, texts_of, tool_pages, tools
 from vmstore.core import mutation as m
 from vmstore.core.page import Fidelity, LinkKind, PageType, Role, Standing
@@ -31,6 +32,7 @@ def pages(naive: Any, session: str, position: int) -> dict[int, Row]:
         values[number] = {
             **answered.get(number, BARE),
             "hint": _hint(naive, session, number, page.born),
+            "mime": mime_of(page.born, labels_of(naive, session, number, page.born)),
             "last_flushed": iso(flushed[-1]) if flushed else None,
             "represents": [f"p{target}" for target in sorted(stands_for)],
             "last_access_turn": saw[-1].turn if saw else None,

@@ -10,7 +10,7 @@ from tests.vmql.worked import texts_of
 from vmstore.core import mutation as m
 from vmstore.core.decision import Denial
 from vmstore.core.facts import FactType
-from vmstore.core.page import Level, LinkKind, Modality, PageType, Role, Standing
+from vmstore.core.page import MIME_TYPES, Level, LinkKind, Mime, Modality, PageType, Role, Standing
 from vmstore.core.times import iso
 
 Row = dict[str, Any]
@@ -62,9 +62,12 @@ def artifacts(naive: Any, session: str, position: int) -> list[Row]:
     """Each file that is a part of no message."""
     denied = [f.mutation for f in naive.model.seen(session, position) if type(f.mutation) is m.FaultDenied]
     asked = [mutation.page for mutation in denied if mutation.because == Denial.APPROVAL]
+    words = _words(naive, session, position)
     return [
         {
             **row,
+            **words.get(page.page, {"approval": None, "approved_by": None}),
+            "mime": mime_of(page.born, row["labels"]),
             "path": row["labels"].get("path"),
             "sha256": row["labels"].get("sha256"),
             "refused": asked.count(page.page),
@@ -72,6 +75,31 @@ def artifacts(naive: Any, session: str, position: int) -> list[Row]:
         for page, row, _ in _pages(naive, session, position)
         if page.born.type == PageType.ARTIFACT and not page.born.message
     ]
+
+
+def labels_of(naive: Any, session: str, page: int, born: Any) -> Row:
+    """What a page's maker said of it."""
+    labels: Row = {} if born.labels is None else json.loads(naive.model.cell(session, page, born.labels))
+    return labels
+
+
+def mime_of(born: Any, labels: Row) -> str:
+    """The content type of a page: of one that has no number its own word for it."""
+    known = MIME_TYPES[Mime(born.mime)]
+    return str(labels.get("mime", known)) if born.mime == Mime.OTHER else known
+
+
+def _words(naive: Any, session: str, position: int) -> dict[int, Row]:
+    """What was said last of each file: an approval holds until the file is another."""
+    words: dict[int, Row] = {}
+    for fact in naive.model.seen(session, position):
+        match fact.mutation:
+            case m.Approve(page=page, granted=granted, who=who) if page:
+                said = None if who is None else naive.model.cell(session, fact.position, who).decode()
+                words[page] = {"approval": "approved" if granted else "denied", "approved_by": said}
+            case m.Update(page=page) if words.get(page, {}).get("approval") == "approved":
+                words[page] = {"approval": None, "approved_by": None}
+    return words
 
 
 def segments(naive: Any, session: str, position: int) -> list[Row]:
@@ -200,7 +228,7 @@ def _pages(naive: Any, session: str, position: int) -> list[tuple[Any, Row, set[
         number, born, note = page.page, page.born, remarks[page.page]
         last = [c for c in model.versions(session, position)[number] if c.level == Level.FULL][-1]
         task = max((edge.target for edge in parts if edge.source == number), default=None)
-        labels = {} if born.labels is None else json.loads(model.cell(session, number, born.labels))
+        labels = labels_of(naive, session, number, born)
         row = {
             "page": f"p{number}",
             "session": naive.writer(session, number),

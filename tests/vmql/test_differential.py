@@ -56,6 +56,8 @@ PLANNED = (
         "update",
         "annotate",
         "link",
+        "approve",
+        "approve",
     ),
     *("end", "fork"),
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.engine.author import Author, Deed, engine_over
 from tests.refusals import refused
 from tests.replay.lives import live
+from tests.vmql.test_then import store_of
+from vmstore.core.decision import Settings
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store, memory_store
 from vmstore.vm.metrics.metrics import Metrics
@@ -115,3 +118,19 @@ def test_metrics_are_the_sessions_numbers(store: Store) -> None:
     with refused("clause-unused", QueryError):
         store.query("METRICS IN SESSION s SINCE TURN 2")
     assert store.query("METRICS IN SESSION plain").to_dicts() == []
+
+
+@pytest.mark.parametrize("told", [b'{"l0_tokens_max":0}', b'{"l0_tokens_max":0,"mark_soft":7,"rules":"none","zone":5}'])
+def test_settings_that_no_session_takes_are_measured(told: bytes) -> None:
+    """A log by other hands may hold a budget of nothing and impossible values: METRICS tells the first as it is."""
+    author = Author(engine_over())
+    author.do_say(Deed("say", d=2))
+    author.batch.add(Settings(author.batch.cell(told)))
+    for what in ("say", "pack", "evict", "fault", "end"):
+        getattr(author, f"do_{what}")(Deed(what, d=3))
+    author.commit()
+    store = store_of(author)
+    numbers = {row["metric"]: row for row in store.query("METRICS").to_dicts()}
+    assert numbers["calls"]["value"] == 1 and numbers["l0_available"]["value"] == 0
+    assert {row["budget"] for row in numbers.values()} == {0}
+    assert list(store.sql("SELECT budget FROM sessions")) == [(0,)]

@@ -28,7 +28,7 @@ WITHIN = (
 )
 """What takes long before a row is there: stopped within, not where a row is taken."""
 OTHERS = (
-    *(f"{name} {', '.join(relation.fields)}" for name, relation in RELATIONS.items() if name != "METRICS"),
+    *(f"{name} {', '.join(relation.fields)}" for name, relation in RELATIONS.items()),
     *("CONTEXT page, text", "CONTEXT RENDER", "CONTEXT MESSAGES", "DIFF CONTEXT CALL 1 TO CALL 500"),
     *("HISTORY OF p4", "RESIDENCIES OF p4", "VERSIONS OF p4", "SOURCES OF claim_db", "DERIVED FROM p8"),
     *("PATH FROM p8 TO claim_storage_4", "WHY p4 IN CONTEXT", "WATCH MUTATIONS", "VERIFY SESSION 'planning-220'"),

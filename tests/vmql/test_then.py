@@ -20,8 +20,8 @@ from vmstore.vmql.relations.catalog import RELATIONS
 
 DEEDS = (*OTHERS, "say", "say", "pack", "tool_call", "guard", "promote", "redact")
 STORIES = st.lists(st.builds(Deed, st.sampled_from(DEEDS), NUMBER, NUMBER, NUMBER, NUMBER), min_size=12, max_size=40)
-ASKED = {name: f"{name} {', '.join(relation.fields)}" for name, relation in RELATIONS.items() if name != "METRICS"}
-"""Every relation with all of its columns; METRICS wants settings that a kernel would take."""
+ASKED = {name: f"{name} {', '.join(relation.fields)}" for name, relation in RELATIONS.items()}
+"""Every relation with all of its columns."""
 
 
 def store_of(author: Author) -> Store:

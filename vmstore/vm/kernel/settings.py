@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -164,6 +165,18 @@ def _refusal(values: dict[str, Any], why: str) -> str:
 def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
     """Settings with some values changed; InputError names the value, the reason and the remedy."""
     known_settings(values)
+    new = _possible(settings, values)
+    if new.room <= 0:
+        raise InputError(
+            f"l0_tokens_max is {new.l0_tokens_max}, and {new.l0_tokens_max - new.room} of it are reserved; "
+            "give more tokens, or lower reserve_faults_tokens and reserve_protocol_tokens",
+            code="over-budget",
+        )
+    return new
+
+
+def _possible(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
+    """Settings with some values changed, each of which that setting can have."""
     try:
         new = msgspec.convert(msgspec.structs.asdict(settings) | values, KernelSettings)
     except msgspec.ValidationError as error:
@@ -201,12 +214,6 @@ def changed(settings: KernelSettings, values: dict[str, Any]) -> KernelSettings:
         raise InputError(
             f"recall_share is {new.recall_share}; it is a share of the room from 0 to 1", code="not-a-setting"
         )
-    if new.room <= 0:
-        raise InputError(
-            f"l0_tokens_max is {new.l0_tokens_max}, and {new.l0_tokens_max - new.room} of it are reserved; "
-            "give more tokens, or lower reserve_faults_tokens and reserve_protocol_tokens",
-            code="over-budget",
-        )
     return new
 
 
@@ -218,10 +225,19 @@ def encoded(values: dict[str, Any]) -> bytes:
 def decoded(settings: KernelSettings | None, cell: bytes) -> KernelSettings:
     """Settings with what a cell of the log says, None before the first; what a later version added is passed over.
 
-    So is what an earlier version let in by hand and what is no JSON object.
+    So is what an earlier version let in by hand: what is no JSON object, and a value that its setting cannot have.
+    A budget that has room for nothing stays one.
     """
     try:
         values = msgspec.json.decode(cell, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         values = {}
-    return changed(settings or BEFORE, {name: value for name, value in values.items() if name in _FIELDS})
+    known = {name: value for name, value in values.items() if name in _FIELDS}
+    new = settings or BEFORE
+    try:
+        return _possible(new, known)
+    except InputError:
+        for name, value in known.items():
+            with suppress(InputError):
+                new = _possible(new, {name: value})
+    return new
