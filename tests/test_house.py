@@ -31,6 +31,7 @@ HOMES = (
     *("vmstore.integrations.", "vmstore.log.postgres.", "vmstore.namespace.backends.postgres", "vmstore.objects.s3"),
     *("vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve"),
     *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
+    *("vmstore.serve.app", "vmstore.serve.namespaces", "vmstore.serve.server"),
     "vmstore.chat.screens",
 )
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")

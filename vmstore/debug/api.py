@@ -59,19 +59,20 @@ class DebugApi:
             "/api/vmql": lambda asked: self._json(self._vmql(asked)),
             "/api/sweep": lambda asked: self._json(self._sweep(asked)),
             "/api/until": lambda asked: self._json(self._until(asked)),
-            "/api/progress": lambda asked: encoded(self._whatifs.progress.get(self._name(asked), {"done": 0, "of": 0})),
+            "/api/progress": lambda asked: encoded(self._whatifs.progress.get(self.named(asked), {"done": 0, "of": 0})),
             "/api/digests": lambda asked: encoded({"digests": digests(*self.chosen(asked)[:2], self._key)}),
             "/api/complete": lambda asked: self._json(self._complete(asked)),
         }
 
     def chosen(self, asked: QueryParams) -> WhatIfSource:
         """The session that is asked of, as it is or as it would have been."""
-        name = self._name(asked)
+        name = self.named(asked)
         self._store.session(name).info()  # which follows the log
         self._look()
         return self._whatifs.chosen(name, asked.text("policy"), asked.number("budget", 1))
 
-    def _name(self, asked: QueryParams) -> str:
+    def named(self, asked: QueryParams) -> str:
+        """The session that is asked of, by its name in the store; the only one where none is named."""
         name = asked.text("session")
         if name is not None:
             return self._real(name)
@@ -108,7 +109,7 @@ class DebugApi:
 
     def _film(self, asked: QueryParams) -> bytes:
         """The film as it is sent, kept for as long as the session stands where it did."""
-        name = self._name(asked)
+        name = self.named(asked)
         stands = self._store.session(name).info().position
         self._look()
         key = name, stands, asked.text("policy"), asked.number("budget", 1)
@@ -171,7 +172,9 @@ class DebugApi:
         with asked.stopped_by(partial(store.admin.interrupt, threading.get_ident())):
             named = None if session is None else session.name
             seconds = min(asked.number("timeout", 1) or QUERY_S, QUERY_S)
-            return self._taken(asked, store.query(text, session=named, timeout_s=seconds, memory=QUERY_BYTES))
+            memory = min(asked.number("bytes", 1) or QUERY_BYTES, QUERY_BYTES)
+            found = store.query(text, session=named, params=asked.values, timeout_s=seconds, memory=memory)
+            return self._taken(asked, found)
 
     def _taken(self, asked: QueryParams, found: Result) -> Any:
         """The rows of an answer, as many as are asked for."""
@@ -219,13 +222,13 @@ class DebugApi:
                 f"{count:,} what-ifs are more than the {SWEEP_MAX} of one question; ask in parts, or sweep with "
                 "`vmstore replay`"
             )
-        return self._whatifs.sweep(self._name(asked), policies, budgets, asked.check)
+        return self._whatifs.sweep(self.named(asked), policies, budgets, asked.check)
 
     def _complete(self, asked: QueryParams) -> Any:
         """What the text up to the cursor could go on with; nothing where nobody knows."""
         text = asked.text("q") or ""
         at = asked.number("at")
-        session = None if asked.text("session") is None else self._name(asked)
+        session = None if asked.text("session") is None else self.named(asked)
         candidates = Candidates(lambda statement, begins: self._store.query(statement, session=session, begins=begins))
         try:
             found = candidates.of(text if at is None else text[:at])

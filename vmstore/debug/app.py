@@ -41,8 +41,18 @@ def application(
     store: Store, answers: DebugApi, assets: Assets, door: ServerAddress, stopped: Callable[[], bool]
 ) -> App:
     """The application behind its guard; `stopped` says when listeners are to be let go."""
+    return Guard(pages(store, answers, assets, stopped, SlowAnswers()), door, assets.policy)
 
-    slow = SlowAnswers()
+
+def pages(
+    store: Store,
+    answers: DebugApi,
+    assets: Assets,
+    stopped: Callable[[], bool],
+    slow: SlowAnswers,
+    on_refusal: Callable[[Exception], None] = lambda error: None,
+) -> Starlette:
+    """The application without a guard; `on_refusal` is told of each error that is answered."""
 
     async def answered(request: Request) -> Response:
         answer = answers.table.get(request.scope["path"])
@@ -70,6 +80,7 @@ def application(
 
     async def failed(_: Request, error: Exception) -> Response:
         """Reports a refusal with its remedy; an error of our own making is named, and its traceback logged."""
+        on_refusal(error)
         status, reason = refused(error)
         return Response(encoded(await run_in_threadpool(answers.shown, reason)), status, media_type=JSON)
 
@@ -81,7 +92,7 @@ def application(
         Route("/{rest:path}", asset, methods=["GET"]),
     ]
     handlers = dict.fromkeys((HttpError, VmstoreError, OSError, apsw.Error, Exception), failed)
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+    return Starlette(routes=routes, exception_handlers=handlers)
 
 
 class SlowAnswers:

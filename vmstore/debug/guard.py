@@ -25,23 +25,30 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ANY_HOST = ("0.0.0.0", "::")
+DEFAULT_PORTS = {"http": "80", "https": "443"}
 TARGET_BYTES_MAX = 32 << 10  # of path and query
 OUR_SITE = ("same-origin", "none")  # none: typed, or opened from a program
 
 
 class ServerAddress(NamedTuple):
-    """Where the server listens: the host it was given, its port, and the token a request must carry, if any."""
+    """Where the server listens: the host it was given, its port, and the token a request must carry, if any.
+
+    `scheme` is https where it has a certificate; `public` is the address that others know it by, where another
+    server stands before it.
+    """
 
     host: str
     port: int
     token: str | None = None
+    scheme: str = "http"
+    public: str | None = None
 
     @property
     def url(self) -> str:
         """The address to open, token included."""
         host = "127.0.0.1" if self.host in ANY_HOST else f"[{self.host}]" if ":" in self.host else self.host
         query = "" if self.token is None else "?" + urlencode({"token": self.token})
-        return f"http://{host}:{self.port}/{query}"
+        return f"{self.scheme}://{host}:{self.port}/{query}"
 
     @property
     def cookie(self) -> str:
@@ -50,12 +57,24 @@ class ServerAddress(NamedTuple):
 
     def is_ours(self, host: str) -> bool:
         """Whether a Host header names this server."""
+        if self.public is not None and host.lower() == urlsplit(self.public).netloc:
+            return True
         name, _, port = host.rpartition(":") if not host.endswith("]") and ":" in host else (host, "", "")
-        if (port or "80") != str(self.port):
+        if (port or DEFAULT_PORTS[self.scheme]) != str(self.port):
             return False
         name = name.lower()
         own = f"[{self.host}]" if ":" in self.host else self.host
         return name in (*LOOPBACK, own.lower()) or (self.host in ANY_HOST and _is_address(name))
+
+    def is_own(self, address: str) -> bool:
+        """Whether an Origin or a Referer is of this server."""
+        try:
+            found = urlsplit(address)
+        except ValueError:
+            return False
+        if "@" in found.netloc or not self.is_ours(found.netloc):
+            return False
+        return found.scheme == self.scheme or (self.public is not None and found.scheme == urlsplit(self.public).scheme)
 
 
 def is_loopback(host: str) -> bool:
@@ -108,7 +127,9 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *self._headers]
+                own = [*message.get("headers", ())]
+                said = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(header for header in self._headers if header[0] not in said)]
             await send(message)
 
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -118,11 +139,11 @@ class Guard:
         except HttpError as refusal:
             extra = [(b"allow", ", ".join(self.METHODS).encode())] if refusal.status == 405 else []
             extra += self.CHALLENGE if refusal.status == 401 else []
-            await _answer(guarded, refusal.status, body(refusal.reason, refusal.remedy), extra)
+            await answer(guarded, refusal.status, body(refusal.reason, refusal.remedy), extra)
             return
         if shown is not None:  # the token was in the address: from now on it is in a cookie
             cookie = f"{self._door.cookie}={self._door.token}; Path=/; HttpOnly; SameSite=Strict"
-            await _answer(guarded, 303, None, [(b"location", shown.encode()), (b"set-cookie", cookie.encode())])
+            await answer(guarded, 303, None, [(b"location", shown.encode()), (b"set-cookie", cookie.encode())])
             return
         await self._app(scope, receive, guarded)
 
@@ -133,7 +154,7 @@ class Guard:
             own = self._door._replace(token=None).url
             raise HttpError(403, "this server goes by another name", f"open {own}")
         foreign: list[str] = [
-            name for name in ("origin", "referer") if name in headers and not self._is_own(headers[name])
+            name for name in ("origin", "referer") if name in headers and not self._door.is_own(headers[name])
         ]
         foreign += ["sec-fetch-site"] * (headers.get("sec-fetch-site", "none") not in OUR_SITE)
         if foreign:
@@ -147,13 +168,6 @@ class Guard:
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > TARGET_BYTES_MAX:
             raise HttpError(414, f"the address is longer than {TARGET_BYTES_MAX >> 10} KiB", "ask in parts")
 
-    def _is_own(self, address: str) -> bool:
-        try:
-            found = urlsplit(address)
-        except ValueError:
-            return False
-        return found.scheme == "http" and "@" not in found.netloc and self._door.is_ours(found.netloc)
-
     def _admit(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Checks the token, where one is needed; the address without it, where a page was asked for with it."""
         token = self._door.token
@@ -161,7 +175,7 @@ class Guard:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if not same_token(tokens or [_cookie(headers, self._door.cookie)], token):
+        if not same_token(tokens or [cookie_of(headers, self._door.cookie)], token):
             raise HttpError(
                 401, "this debugger is open to other machines and asks for its token", "use the address it printed"
             )
@@ -175,7 +189,8 @@ def same_token(given: Iterable[str], token: str) -> bool:
     return all(hmac.compare_digest(candidate.encode("utf-8", "replace"), token.encode()) for candidate in given)
 
 
-def _cookie(headers: dict[str, str], name: str) -> str:
+def cookie_of(headers: dict[str, str], name: str) -> str:
+    """The value of a cookie; empty where there is none."""
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
@@ -183,7 +198,8 @@ def _cookie(headers: dict[str, str], name: str) -> str:
     return "" if found is None else found.value
 
 
-async def _answer(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]]) -> None:
+async def answer(send: Send, status: int, value: Any, headers: list[tuple[bytes, bytes]]) -> None:
+    """Sends a value as JSON, None as nothing."""
     content = b"" if value is None else json.dumps(value).encode()
     headers_sent = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": headers_sent})

@@ -7,6 +7,7 @@ from typing import Any
 from vmstore import __version__
 from vmstore.core.page import Origin
 from vmstore.core.text.prometheus import PrometheusFigure, exposition
+from vmstore.namespace.backends.port import sizes_of
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import SessionInfo, SessionOverview
 from vmstore.namespace.session_rows import overviews
@@ -32,6 +33,11 @@ def overview(store: Store) -> dict[str, Any]:
 
 def metrics(store: Store) -> str:
     """The figures of a store as Prometheus scrapes them."""
+    return exposition([*figures(store), sizes(store)])
+
+
+def figures(store: Store) -> list[PrometheusFigure]:
+    """The figures of a store: counts alone, no name and no text."""
     info = store.info()
     calls, tokens, cost = dict[str, float](), dict[str, float](), 0.0
     parts: dict[str, dict[str, float]] = {name: {} for name, _ in OF_COMPONENTS}
@@ -47,23 +53,26 @@ def metrics(store: Store) -> str:
             label = f'direction="{word}"'
             tokens[label] = tokens.get(label, 0) + (row[f"sum({column})"] or 0)
         cost += row["sum(cost)"] or 0
-    size = {'part="log"': info.bytes_log, 'part="views"': info.bytes_views, 'part="blobs"': info.bytes_blobs}
-    return exposition(
-        [
-            PrometheusFigure("vmstore_sessions", False, "sessions in the store", {"": info.sessions}),
-            PrometheusFigure("vmstore_pages", False, "pages of all sessions", {"": info.pages}),
-            PrometheusFigure("vmstore_commits", True, "commits in the log", {"": info.commits}),
-            PrometheusFigure("vmstore_mutations", True, "mutations in the log", {"": info.mutations}),
-            PrometheusFigure("vmstore_bytes", False, "size on disk", size),
-            PrometheusFigure("vmstore_calls", True, "calls to a model, by how they ended", calls),
-            PrometheusFigure("vmstore_tokens", True, "tokens as providers reported them", tokens),
-            PrometheusFigure("vmstore_cost_dollars", True, "what calls cost, as recorded", {"": cost}),
-            *(
-                PrometheusFigure(f"vmstore_component_{name}", True, about, parts[name])
-                for name, about in COMPONENTS.items()
-            ),
-        ]
-    )
+    return [
+        PrometheusFigure("vmstore_sessions", False, "sessions in the store", {"": info.sessions}),
+        PrometheusFigure("vmstore_pages", False, "pages of all sessions", {"": info.pages}),
+        PrometheusFigure("vmstore_commits", True, "commits in the log", {"": info.commits}),
+        PrometheusFigure("vmstore_mutations", True, "mutations in the log", {"": info.mutations}),
+        PrometheusFigure("vmstore_calls", True, "calls to a model, by how they ended", calls),
+        PrometheusFigure("vmstore_tokens", True, "tokens as providers reported them", tokens),
+        PrometheusFigure("vmstore_cost_dollars", True, "what calls cost, as recorded", {"": cost}),
+        *(
+            PrometheusFigure(f"vmstore_component_{name}", True, about, parts[name])
+            for name, about in COMPONENTS.items()
+        ),
+    ]
+
+
+def sizes(store: Store) -> PrometheusFigure:
+    """The sizes of a store's parts, which change without a commit too."""
+    found = sizes_of(store._ns.place)
+    size = {'part="log"': found.log, 'part="views"': found.views, 'part="blobs"': found.blobs}
+    return PrometheusFigure("vmstore_bytes", False, "size on disk", size)
 
 
 AGENT = "agent"  # whose calls no component of a memory made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from vmstore.debug.http_errors import HttpError
 from vmstore.errors import InputError
@@ -15,10 +16,11 @@ SHOWN_MAX = 60  # characters of a value that an error repeats
 
 
 class QueryParams:
-    """The parameters of one question."""
+    """The parameters of one question; `values` are those of a statement's `$names`."""
 
-    def __init__(self, parameters: Mapping[str, str]) -> None:
+    def __init__(self, parameters: Mapping[str, str], values: Mapping[str, Any] | None = None) -> None:
         self._parameters = parameters
+        self.values = values or {}
         self._left = False
         self._stop: Callable[[], object] | None = None
         self._lock = threading.Lock()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import uvicorn
 
@@ -17,6 +17,13 @@ from vmstore.store.store import Store
 
 PORT = 7117
 GRACE_S = 2  # for answers under way when the server is stopped
+
+
+class TlsFiles(NamedTuple):
+    """The files of a certificate with its chain and of its key."""
+
+    certificate: str
+    key: str
 
 
 class HttpServer:
@@ -33,9 +40,12 @@ class HttpServer:
         token: str | None = None,
         *,
         lifespan: Literal["on", "off"] = "off",
+        tls: TlsFiles | None = None,
+        public: str | None = None,
     ) -> None:
         self._socket = listener
-        self.door = ServerAddress(host, self._socket.getsockname()[1], token)
+        scheme = "http" if tls is None else "https"
+        self.door = ServerAddress(host, self._socket.getsockname()[1], token, scheme, public)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 application(self.door, lambda: self._server.should_exit),
@@ -47,6 +57,8 @@ class HttpServer:
                 server_header=False,
                 proxy_headers=False,
                 timeout_graceful_shutdown=GRACE_S,
+                ssl_certfile=None if tls is None else tls.certificate,
+                ssl_keyfile=None if tls is None else tls.key,
             )
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from vmstore.debug.guard import OUR_SITE, ServerAddress
 from vmstore.debug.http_errors import HttpError
@@ -30,15 +29,7 @@ def check(address: ServerAddress, headers: Mapping[str, str]) -> None:
     if not address.is_ours(headers.get("host", "")):
         own = f"http://{address.host}:{address.port}"
         raise HttpError(403, "this proxy goes by another name", f"use {own}, or start it with --host to let others in")
-    if "origin" in headers and not _is_own(address, headers["origin"]):
+    if "origin" in headers and not address.is_own(headers["origin"]):
         raise HttpError(403, "a page of another site asks (origin)", "send requests from a program, not from a page")
     if headers.get("sec-fetch-site", "none") not in OUR_SITE:
         raise HttpError(403, "a page of another site asks (sec-fetch-site)", "send requests from a program")
-
-
-def _is_own(address: ServerAddress, origin: str) -> bool:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return False
-    return parts.scheme == "http" and address.is_ours(parts.netloc)

@@ -36,6 +36,8 @@ MODULES = {
     "tail": "vmstore.shell.commands.queries.inspect",
     "replay": "vmstore.shell.commands.queries.replay",
     "debug": "vmstore.shell.commands.queries.debug",
+    "serve": "vmstore.shell.commands.queries.serve",
+    "token": "vmstore.shell.commands.queries.serve",
     "mcp": "vmstore.shell.commands.queries.mcp",
     "export": "vmstore.shell.commands.data.export",
     "doctor": "vmstore.shell.commands.care.doctor",

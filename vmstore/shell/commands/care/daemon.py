@@ -1,4 +1,4 @@
-"""The command that has another one run in the background: a watcher, the proxy, the debugger, the MCP server."""
+"""The command that has another one run in the background: a watcher, the proxy, a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.terminal.layout import TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
-LASTING = ("watch", "proxy", "debug", "mcp")  # commands that run until they are stopped
+LASTING = ("watch", "proxy", "debug", "serve", "mcp")  # commands that run until they are stopped
 ONCE = ("--once", "--hooks", "--hook", "--export", "--help", "-h")  # options with which they do not
 NAME = "default"
 KEY = "VMSTORE_KEY_FILE"

@@ -1,0 +1,1 @@
+"""A server for a team over the namespaces of a store."""
