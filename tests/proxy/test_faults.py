@@ -311,6 +311,31 @@ def test_a_killed_writer_is_replaced_and_what_it_had_not_settled_is_a_gap(path: 
     assert [status for status, _ in calls(path)].count("ok") == figures["recorded"]
 
 
+@LINUX
+def test_a_writer_that_cannot_start_again_leaves_no_call_unsaid(path: Path) -> None:
+    """Calls told to writers that ended before they were ready are gaps once one is, however often it took."""
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url) as proxy:
+        proxy.say("one", headers={"x-vmstore-session": "s"})
+        proxy.settled(1)
+        away = path.rename(path.with_suffix(".away"))
+        path.write_text("no store")
+        os.kill(writer_of(proxy), signal.SIGKILL)
+        count = 1
+
+        def refused() -> bool:
+            nonlocal count
+            count += proxy.say("two", headers={"x-vmstore-session": "s"}).status == 200
+            return any("cannot start" in problem for problem in proxy.figures()["problems"])
+
+        until(refused)
+        path.unlink()
+        away.rename(path)
+        until(lambda: proxy.figures()["writer_restarts"])
+        proxy.say("three", headers={"x-vmstore-session": "s"})
+        figures = proxy.settled(count + 1)
+    assert (figures["calls"], figures["waiting"]) == (count + 1, 0)
+
+
 def test_a_store_that_is_locked_harms_no_call(path: Path) -> None:
     """Calls are answered while somebody else holds the writers' lock, and are in the store afterwards, in order."""
     with vmstore.open(path) as other, upstream(saying()) as far, proxied(path, "--upstream", far.url) as proxy:

@@ -318,14 +318,89 @@ def test_gemini_s_calls_of_the_memory_are_answered_too(path: Path, stream: bool)
         assert FACT in json.dumps(asked(far)["contents"][-1]) and len(far.seen) == 2
 
 
-def test_responses_are_managed_without_tools(path: Path) -> None:
-    """Items that do not fit stay out; where the provider holds the history, a request goes on as it is."""
-    items = chat(*TALK)["messages"]
-    with upstream(saying()) as far, proxied(path, "--upstream", far.url, port=MANAGED) as proxy:
-        proxy.ask({"model": "m", "input": items}, path="/v1/responses")
-        assert len(asked(far)["input"]) < len(items) and "tools" not in asked(far)
-        proxy.ask({"model": "m", "input": items, "previous_response_id": "r"}, path="/v1/responses")
-        assert asked(far)["input"] == items
+@pytest.mark.parametrize(("texts", "shown"), [(TALK, True), (["Well. " * 1_000, "Noted.", QUESTION], False)])
+def test_nobody_speaks_twice_in_a_row(path: Path, texts: list[str], shown: bool) -> None:
+    """User and assistant take turns in what is sent, as they do in what came, whatever the memory puts between."""
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},window=1000") as proxy:
+        proxy.say(*texts)
+        assert proxy.settled(1)["managed"] == 1
+        roles = [message["role"] for message in asked(far)["messages"]]
+    assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
+    assert ("<virtual-context" in json.dumps(asked(far))) is shown
+
+
+def test_a_masked_session_is_managed_and_the_model_is_sent_what_was_said(path: Path) -> None:
+    """The upstream gets the messages as they came, what the memory tells and the store hold placeholders."""
+    said = [f"{FACT} Write to ada.lovelace@example.org.", *TALK[1:-1], "Mail ada.lovelace@example.org: where is it?"]
+    with upstream(saying(ANSWER)) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},redact=mask") as proxy:
+        proxy.say(*said)
+        assert proxy.settled(1)["managed"] == 1
+        messages = asked(far)["messages"]
+    assert messages[-1]["content"] == said[-1]
+    assert sum("ada.lovelace" in message["content"] for message in messages) == 1 and FACT in json.dumps(messages)
+    store, session = one_session(path)
+    with store:
+        assert "ada.lovelace" not in json.dumps(session.wire.request(call=1)) and session.info().turns == 61
+        assert session.wire.messages(call=1)[-1]["content"] == "Mail [EMAIL 1]: where is it?"
+        assert b"ada.lovelace" not in b"".join(session.content(page.page) for page in session.pages())
+
+
+def test_a_cut_goes_through_no_secret(path: Path) -> None:
+    """Of a long message that is cut nothing of a masked value reaches the store, wherever the cut falls."""
+    key = "sk-proj-" + "Zk3vQ8xW1bT7yR5n" * 3
+    for length in range(170, 220, 8):
+        filler = "word " * length
+        with upstream(saying()) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},redact=mask") as proxy:
+            proxy.say("Hi.", "Noted.", f"{filler}{key} {filler * 12}")
+            proxy.settled(1)
+            assert "[…]" in json.dumps(asked(far), ensure_ascii=False)
+        store, session = one_session(path)
+        with store:
+            assert key[8:16] not in json.dumps([session.wire.request(call=n.call) for n in session.calls()])
+
+
+def test_topics_and_facts_are_asked_where_there_are_any(path: Path) -> None:
+    """A session that has topics and facts offers their tools; what is collapsed is told less of from then on."""
+    answers = iter(
+        [
+            ("expand_topic", {"tag": "harbour"}),
+            ("query_facts", {"subject": "user"}),
+            ("collapse_topic", {"tag": "harbour", "depth": "none"}),
+            ("expand_topic", {"tag": "nothing"}),
+        ]
+    )
+
+    def act(request: RawRequest, connection: socket.socket) -> None:
+        if not (offers := json.loads(request.body).get("tools")) or (asking := next(answers, None)) is None:
+            return send(connection, answer(ANSWER))
+        assert {tool["function"]["name"] for tool in offers} >= {"query_facts", "expand_topic", "collapse_topic"}
+        function = {"name": asking[0], "arguments": json.dumps(asking[1])}
+        message = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "function", "function": function}],
+        }
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+        return send(connection, json.dumps({"id": "c", "object": "chat.completion", "choices": [choice]}).encode())
+
+    with vmstore.open(path) as store:
+        from vmstore.store.recorder import record_asked
+
+        record_asked(store, "s", chat(*TALK), None)
+        session = store.session("s")
+        session.memory.tags.give(session.memory.find_quote("drawer seven").quotes[0].page, "harbour")
+        record_asked(store, "s", chat(*TALK, "Noted.", "I live in Oslo."), None)
+        assert session.memory.facts.extract()
+    with upstream(act) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},session=s") as proxy:
+        assert proxy.say(*TALK, "Noted.", QUESTION).json()["choices"][0]["message"]["content"] == ANSWER
+        proxy.settled(5)
+        told = [json.loads(message["content"]) for message in asked(far)["messages"] if message["role"] == "tool"]
+    assert told[0]["texts"][0]["text"] == FACT and told[0]["depth"] == "full"
+    assert told[1]["facts"][0]["object"] == "Oslo"
+    assert told[2]["depth"] == "none" and "its topics are harbour" in told[3]["error"]["message"]
+    store, session = one_session(path)
+    with store:
+        assert session.memory.tags.all()[0].depth == "none"
 
 
 def test_a_memory_that_fails_lets_the_request_pass_and_says_so(path: Path) -> None:
@@ -385,7 +460,7 @@ def test_a_proxy_that_was_started_again_goes_on_with_a_managed_conversation(path
         assert (session.info().calls, session.info().turns) == (2, 62)
 
 
-@pytest.mark.parametrize("setting", ["window=12", "window=many", "rounds=11", "window=9000,redact=mask", "markers=yes"])
+@pytest.mark.parametrize("setting", ["window=12", "window=many", "rounds=11", "markers=yes"])
 def test_a_setting_that_cannot_be_is_refused(path: Path, setting: str) -> None:
     """The command says which, and does not start."""
     from vmstore.proxy.ports import port_settings, upstreams_of

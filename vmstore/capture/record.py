@@ -22,6 +22,7 @@ from vmstore.providers import Shape, plain, split_request, take_message, take_re
 from vmstore.providers.message import json_bytes
 
 Value = tuple[Slot, Any]
+ASKED = "asked"  # what the record of masked values calls a client's request
 CUT = "[…]".encode()  # stands where a text was cut
 
 
@@ -101,9 +102,15 @@ def ask(conversation: Conversation, batch: Batch, request: Mapping[str, Any], *,
     return RecordedPosition(batch.head.call, batch.head.turn, batch.head.position)
 
 
-def _split(batch: Batch, request: Mapping[str, Any], where: str) -> SplitRequest:
+def held(batch: Batch, request: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """A request as its session holds it: without what that masks."""
     door = None if batch.redaction is None else batch.redaction.door
-    split = split_request(request if door is None else door.value(plain(request), where))
+    masked: Mapping[str, Any] = request if door is None else door.value(plain(request), where)
+    return masked
+
+
+def _split(batch: Batch, request: Mapping[str, Any], where: str) -> SplitRequest:
+    split = split_request(held(batch, request, where))
 
     def take(value: Value) -> IncomingMessage:
         clean = plain(value[1])
@@ -115,7 +122,7 @@ def _split(batch: Batch, request: Mapping[str, Any], where: str) -> SplitRequest
 def _asked(conversation: Conversation, batch: Batch, request: Mapping[str, Any], at: int) -> list[MessageState]:
     """The messages of a client's request, those written that are new since it asked last."""
     conversation.batch = batch
-    split = _split(batch, request, "asked")
+    split = _split(batch, request, ASKED)
     old = conversation.thread or conversation.context
     same, singles = _unchanged(old, split.values)
     return settle(conversation, split.values, split.take, at, same, singles, old)
@@ -155,7 +162,9 @@ def sent_of(
         if state is None:
             draft = msgspec.structs.replace(entry.draft, human=False)
             state = conversation.say(draft, at=at, type_=PageType.INDEX)
-        state.take(entry.value)
+            state.take(entry.value)
+        else:  # it says the same, and other fields of it may be sent otherwise
+            Reconciliation(conversation, [state], [entry], at).plan_changed().write()
         taken.add(state)
         context.append(state)
     return context

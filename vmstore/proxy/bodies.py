@@ -41,8 +41,13 @@ def _unpacked(data: bytes, name: str) -> bytes:
 
 
 def _inflated(data: bytes, bits: int) -> bytes:
-    """A deflated body inflated; one that was cut off gives its beginning."""
-    return _bounded(zlib.decompressobj(bits).decompress(data, UNPACKED_BYTES_MAX + 1))
+    """A deflated body inflated, all members of it; one that was cut off gives its beginning."""
+    inflated = b""
+    while data and len(inflated) <= UNPACKED_BYTES_MAX:
+        member = zlib.decompressobj(bits)
+        inflated += member.decompress(data, UNPACKED_BYTES_MAX + 1 - len(inflated))
+        data = member.unused_data
+    return _bounded(inflated)
 
 
 def _bounded(data: bytes) -> bytes:

@@ -248,6 +248,7 @@ class Forwarder:
         try:
             return await _passed(request, upstream, call, edits, again)
         finally:
+            _end(call)  # whatever went wrong: a call that never ends is never written
             upstream.close()  # gives the connection back where all of it was read
             if again is not None:
                 again.close()
@@ -410,8 +411,9 @@ class Rounds:
         return answer
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Ends the calls, and gives the connections back."""
         for answer in self._answers:
+            answer.call.end()
             answer.upstream.close()
 
 

@@ -107,11 +107,6 @@ def port_settings(text: str, upstreams: Mapping[str, str], *, markers: bool = Fa
         )
     if "redact" in values:
         policy_of(values["redact"])
-    if "window" in values and values.get("redact") not in (None, "off"):
-        raise InputError(
-            f"port {number} masks what it records, so its memory could not send it on; leave redact or window out",
-            code="no-port-setting",
-        )
     own: Any = {"markers": _flag(number, values.pop("markers", "on" if markers else "off"))}
     if "window" in values:
         own["window"] = _number(number, "window", values.pop("window"), WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX)

@@ -10,14 +10,14 @@ from vmstore.errors import InputError, VmstoreError
 from vmstore.providers import Shape, assembled, shape_of, shape_of_body
 from vmstore.providers.request import MESSAGES
 from vmstore.proxy.window import DIALECTS, encoded
-from vmstore.store.recall.envelopes import recalled_json
+from vmstore.store.recall.envelopes import recalled_json, topic_json
 from vmstore.store.session import Session
 from vmstore.vm.protocol.dialects.dialect import ToolCall
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.loop import CALLS_MAX, NO_ROUNDS
 from vmstore.vm.protocol.messages import dialect
 from vmstore.vm.protocol.tool_results import Budget, recall_result, refusal
-from vmstore.vm.protocol.tools import arguments_of
+from vmstore.vm.protocol.tools import TOPIC_TOOLS, arguments_of
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ def next_request(session: Session, sent: Json, answer: Any, tools: Sequence[str]
         return None
     answers = [dumps(_answer(session, call, place, left)) for place, call in enumerate(calls)]
     key = MESSAGES[shape]
-    return encoded({**sent, key: [*sent[key], *_said(shape, body, calls, answers)]})
+    return encoded({**sent, key: [*sent[key], *_said(sent, body, calls, answers)]})
 
 
 def _whole(shape: Shape, answer: Any) -> Json | None:
@@ -56,15 +56,19 @@ def _answer(session: Session, call: ToolCall, place: int, left: int) -> Json:
     if place >= CALLS_MAX:
         return refusal("too_many_calls", f"only {CALLS_MAX} calls are answered at once; ask again, for less", budget)
     try:
-        return recall_result(recalled_json(session.memory, call.tool, arguments_of(call.tool, call.arguments)), budget)
+        given = arguments_of(call.tool, call.arguments)
+        if call.tool in TOPIC_TOOLS:
+            return recall_result(topic_json(session, call.tool, given), budget)
+        return recall_result(recalled_json(session.memory, call.tool, given), budget)
     except InputError as error:
         return refusal("bad_arguments", str(error), budget)
     except VmstoreError as error:
         return refusal("denied", str(error), budget)
 
 
-def _said(shape: Shape, body: Json, calls: Sequence[ToolCall], answers: Sequence[str]) -> list[Json]:
-    """The messages that say what was asked and answered."""
+def _said(sent: Json, body: Json, calls: Sequence[ToolCall], answers: Sequence[str]) -> list[Json]:
+    """The messages that say what was asked and answered, for the request after the one that was sent."""
+    shape = shape_of(sent)
     if shape is Shape.ANTHROPIC:
         results = [
             {"type": "tool_result", "tool_use_id": call.id, "content": text}
@@ -84,9 +88,23 @@ def _said(shape: Shape, body: Json, calls: Sequence[ToolCall], answers: Sequence
             for call, text in zip(calls, answers, strict=True)
         ]
         return [{"role": "model", **content}, {"role": "user", "parts": parts}]
+    if shape is Shape.RESPONSES:
+        results = [
+            {"type": "function_call_output", "call_id": call.id, "output": text}
+            for call, text in zip(calls, answers, strict=True)
+        ]
+        return [*_again(sent, body["output"]), *results]
     message: Mapping[str, Any] = body["choices"][0]["message"]
     asked = {key: value for key, value in message.items() if value is not None or key == "content"}
     results = [
         {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(calls, answers, strict=True)
     ]
     return [{"role": "assistant", "content": None, **asked}, *results]
+
+
+def _again(sent: Json, output: Sequence[Json]) -> list[Json]:
+    """The items of an answer as they are sent again; the provider knows no ids of items that it was not to store."""
+    if sent.get("store") is not False:
+        return list(output)
+    told = [item for item in output if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    return [{key: value for key, value in item.items() if key != "id"} for item in told]

@@ -17,6 +17,8 @@ from vmstore.proxy.markers import AnswerForm, event_of, events_in
 
 Json = dict[str, Any]
 UNREADABLE = (ValueError, RecursionError, AttributeError, KeyError, TypeError, IndexError)
+BEGINNINGS = ("response.created", "response.queued", "response.in_progress")
+CALLS = ("tool_use", "function_call", "custom_tool_call")  # types of what is a call as it stands
 BETWEEN = "\n\n"  # between the words of two rounds, where they are one text
 
 
@@ -187,8 +189,77 @@ class GeminiEvents:
         self._waiting.clear()
 
 
-EVENTS: dict[AnswerForm, type[ChatEvents | AnthropicEvents | GeminiEvents]] = {
+class ResponsesEvents:
+    """Events of OpenAI's Responses: each is numbered, and of an item; the last one has all items again."""
+
+    def __init__(self, tools: Collection[str]) -> None:
+        self.mine = self.theirs = False
+        self._tools = tools
+        self._numbers: dict[int, int | None] = {}  # of this round's items, None for the memory's calls
+        self._items = 0  # that the client has
+        self._events = 0
+        self._said: list[Json] = []  # the items of the rounds before that say something
+        self._waiting: list[Json] = []
+        self._id: Any = None  # of the first round's response, which clients hold all events against
+
+    def event(self, value: Json, raw: bytes) -> bytes:
+        """An event of an item that is not the memory's, under the numbers it has for the client."""
+        kind = value["type"]
+        if kind in BEGINNINGS:
+            if self._id not in (None, value["response"].get("id")):
+                return b""
+            self._id = value["response"].get("id")
+        if kind == "response.output_item.added":
+            is_mine = self._is_mine(value["item"])
+            self._numbers[value["output_index"]] = None if is_mine else self._items
+            self._items += not is_mine
+        changed = value
+        if "output_index" in value:
+            number = self._numbers[value["output_index"]]
+            if number is None:
+                return b""
+            changed = {**changed, "output_index": number}
+        if isinstance(value.get("response"), dict) and kind not in BEGINNINGS:
+            output = value["response"].get("output") or []
+            kept = [item for item in output if not self._is_mine(item)]
+            own = {} if self._id is None else {"id": self._id}
+            changed = {**changed, "response": {**value["response"], **own, "output": [*self._said, *kept]}}
+            if self.mine and not self.theirs and kind == "response.completed":
+                self._waiting = [changed]
+                return b""
+        return self._numbered(changed, raw, value)
+
+    def _is_mine(self, item: Json) -> bool:
+        name = _name(item)
+        is_mine = name in self._tools
+        self.mine = self.mine or is_mine
+        self.theirs = self.theirs or bool(name and not is_mine)
+        return is_mine
+
+    def _numbered(self, value: Json, raw: bytes = b"", given: Json | None = None) -> bytes:
+        """An event under the next number; the bytes it came as where nothing of it changed."""
+        if "sequence_number" in value:
+            value = {**value, "sequence_number": self._events}
+        self._events += 1
+        return raw if value == given else event_of(value, value["type"])
+
+    def ended(self) -> bytes:
+        """The end as it came, without the memory's calls."""
+        waited, self._waiting = self._waiting, []
+        return b"".join(map(self._numbered, waited))
+
+    def follow(self) -> None:
+        """Keeps what this round said for the last event of the next."""
+        for value in self._waiting:
+            self._said = [item for item in value["response"]["output"] if item.get("type") == "message"]
+        self.mine = False
+        self._numbers.clear()
+        self._waiting.clear()
+
+
+EVENTS: dict[AnswerForm, type[ChatEvents | AnthropicEvents | GeminiEvents | ResponsesEvents]] = {
     AnswerForm.CHAT: ChatEvents,
+    AnswerForm.RESPONSES: ResponsesEvents,
     AnswerForm.ANTHROPIC: AnthropicEvents,
     AnswerForm.GEMINI: GeminiEvents,
 }
@@ -230,7 +301,10 @@ class ToolStream:
 
     def rest(self) -> bytes:
         """The events that are left when no round follows."""
-        return self._events.ended() + self._closing + self._held
+        ended = b""
+        with suppress(*UNREADABLE):
+            ended = self._events.ended()
+        return ended + self._closing + self._held
 
 
 class ToolBody:
@@ -284,6 +358,8 @@ class ToolBody:
         elif self._form is AnswerForm.ANTHROPIC:
             answer["content"] = kept
             answer["stop_reason"] = answer["stop_reason"] if is_asking else "end_turn"
+        elif self._form is AnswerForm.RESPONSES:
+            answer["output"] = kept
         else:
             answer["candidates"][0]["content"]["parts"] = kept
         return True
@@ -295,12 +371,14 @@ def _listed(answer: Json, form: AnswerForm) -> list[Json]:
         return list(answer["choices"][0]["message"].get("tool_calls") or ())
     if form is AnswerForm.ANTHROPIC:
         return list(answer["content"])
+    if form is AnswerForm.RESPONSES:
+        return list(answer["output"])
     return list(answer["candidates"][0]["content"]["parts"])
 
 
 def _name(one: Json) -> str:
     """The name of the tool that is called; empty for what is no call."""
-    call = one.get("function") or one.get("functionCall") or (one if one.get("type") == "tool_use" else {})
+    call = one.get("function") or one.get("functionCall") or (one if one.get("type") in CALLS else {})
     return str(call.get("name") or "")
 
 
@@ -308,6 +386,8 @@ def _words(answer: Json, form: AnswerForm) -> list[Any]:
     if form is AnswerForm.CHAT:
         text = answer["choices"][0]["message"].get("content")
         return [text] if text else []
+    if form is AnswerForm.RESPONSES:
+        return [item for item in answer["output"] if item.get("type") == "message"]
     return [one for one in _listed(answer, form) if one.get("text") and not one.get("thought")]
 
 
@@ -317,6 +397,8 @@ def _put_before(answer: Json, form: AnswerForm, words: list[Any]) -> None:
         message["content"] = BETWEEN.join([*words, *([message["content"]] if message.get("content") else [])]) or None
     elif form is AnswerForm.ANTHROPIC:
         answer["content"] = [*words, *answer["content"]]
+    elif form is AnswerForm.RESPONSES:
+        answer["output"] = [*words, *answer["output"]]
     else:
         content = answer["candidates"][0]["content"]
         content["parts"] = [*words, *content["parts"]]

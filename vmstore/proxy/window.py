@@ -2,7 +2,8 @@
 
 What a client asks is taken into the session first, then `assemble` says what is sent of it. Each message that goes
 out is one of the client's own, whole or with its long texts cut; what the memory tells stands in messages of its own,
-one before the conversation and one before the question.
+one before the conversation and one before the question. Each has an answer where a user's message follows, since
+templates of some models take no two of them in a row.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from vmstore.providers.request import MESSAGES
 from vmstore.proxy.frames import Managed, WindowAsk
 from vmstore.store.recall.assembly.candidates import ABSTRACT, REDUCED
 from vmstore.store.recorder import record_asked
+from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.vm.assembly.history import calls_of, is_whole
 from vmstore.vm.assembly.message_cut import shortened
 from vmstore.vm.protocol.messages import dialect
-from vmstore.vm.protocol.tools import RECALL_TOOLS
+from vmstore.vm.protocol.tools import FACT_TOOLS, RECALL_TOOLS, TOPIC_TOOLS
 
 Json = dict[str, Any]
 
 INSTRUCTING = ("system", "developer")
+READ = "I have read the <virtual-context>."  # the answer to a message of the memory's
 INSTRUCTIONS = ("system", "instructions", "systemInstruction", "system_instruction")  # what assembling counts itself
 OPENING = "<virtual-context"  # what the memory's own messages begin with
 WHOLE = 0  # a message with all its texts
-TOOLED = (Shape.CHAT, Shape.ANTHROPIC, Shape.GEMINI)  # shapes whose answers the proxy can take calls out of
 TRIES = 4
 TURNS_MAX = 256  # sessions whose last blocks are kept
 
@@ -60,19 +62,19 @@ class Window:
     ) -> Managed:
         """The request that is sent for a `given` one; VmstoreError where the memory cannot say.
 
-        `asked` is the same as the store holds it, without the keys that it was sent with.
+        `asked` is the same without the keys that it was sent with; the store holds it without what it masks, too.
         """
         shape = shape_of(asked)
-        if shape is Shape.RESPONSES and (asked.get("previous_response_id") or asked.get("conversation")):
-            return Managed(None, "the provider holds the history of this conversation")
         if _tokens(asked) <= settings.tokens:
             return Managed(None, "it fits the window")
+        if shape is Shape.RESPONSES and (asked.get("previous_response_id") or asked.get("conversation")):
+            return Managed(None, "the provider holds the history of this conversation", failed=True)
         key = MESSAGES[shape]
-        if not isinstance(asked.get(key), list):
-            return Managed(None, f"its {key} is no list of messages")
-        record_asked(store, session, asked, redaction)
-        offered = _offered(asked, shape, settings)
-        sent = self._fitted(store, session, given, asked[key], settings, offered)
+        if not isinstance(asked.get(key), list) or not asked[key]:
+            return Managed(None, f"its {key} is no list of messages", failed=True)
+        held = record_asked(store, session, asked, redaction)
+        offered = _offered(asked, shape, settings, _tools_of(store.session(session)))
+        sent = self._fitted(store, session, given, held[key], settings, offered)
         names = tuple(dialect(DIALECTS[shape]).names(offered))
         return Managed(encoded(sent), "", names)
 
@@ -112,20 +114,20 @@ class Window:
 def _chosen(
     given: Sequence[Any], asked: Sequence[Any], conversation: Sequence[Any], blocks: _Blocks, key: str
 ) -> list[Any]:
-    """The messages that are sent: of those given the chosen ones, in their order, and the memory's own."""
+    """The messages that are sent: of those given the chosen ones, in their order, and the memory's own.
+
+    One that is cut is cut as the session holds it: the cut might go through what that masks.
+    """
     shown: dict[int, Any] = {}
     place = 0
     for value in conversation:
         for at in range(place, len(asked)):
             if (form := _form(asked[at], value)) is not None:
-                shown[at] = given[at] if form == WHOLE else shortened(given[at], form)
+                shown[at] = given[at] if form == WHOLE else value
                 place = at + 1
                 break
     if len(asked) - 1 not in shown:
-        raise InputError(
-            "the last message does not fit the window of its port, or its session masks what is said; give the port a "
-            "larger one"
-        )
+        raise InputError("the last message does not fit the window of its port; give the port a larger one")
     instructs = {at: message for at, message in enumerate(given) if _role(message) in INSTRUCTING}
     chosen = sorted({**shown, **instructs}.items())
     if is_whole(given) and not is_whole([message for _, message in chosen]):
@@ -133,9 +135,18 @@ def _chosen(
     first = next((at for at, (_, message) in enumerate(chosen) if _role(message) not in INSTRUCTING), len(chosen))
     before = next((at for at, (number, _) in enumerate(chosen) if number >= blocks.place), len(chosen))
     messages = [message for _, message in chosen]
-    own = [_said(text, key) if text else None for text in (blocks.front, blocks.beside)]
-    parts = [*messages[:first], own[0], *messages[first:before], own[1], *messages[before:]]
-    return [message for message in parts if message is not None]
+    front, beside = ([_said(text, key)] if text else [] for text in (blocks.front, blocks.beside))
+    return _taking_turns([*messages[:first], *front, *messages[first:before], *beside, *messages[before:]], key)
+
+
+def _taking_turns(messages: Sequence[Any], key: str) -> list[Any]:
+    """Some messages, each of the memory's own answered where a user's follows it."""
+    taking: list[Any] = []
+    for message in messages:
+        if taking and is_own(taking[-1]) and _role(message) == "user":
+            taking.append(_said(READ, key, is_answer=True))
+        taking.append(message)
+    return taking
 
 
 def _form(asked: Any, shown: Any) -> int | None:
@@ -160,9 +171,11 @@ def _role(message: Any) -> str:
     return role if isinstance(role, str) else ""
 
 
-def _said(text: str, key: str) -> Json:
-    """A message of the memory's, in the shape that has its messages under a key."""
-    return {"role": "user", "parts": [{"text": text}]} if key == "contents" else {"role": "user", "content": text}
+def _said(text: str, key: str, *, is_answer: bool = False) -> Json:
+    """A message of the memory's, in the shape that has its messages under a key; or the answer to one."""
+    if key == "contents":
+        return {"role": "model" if is_answer else "user", "parts": [{"text": text}]}
+    return {"role": "assistant" if is_answer else "user", "content": text}
 
 
 def is_own(message: Any) -> bool:
@@ -170,24 +183,31 @@ def is_own(message: Any) -> bool:
     parts = message.get("parts") if isinstance(message, dict) else None
     content = parts[0].get("text") if isinstance(parts, list) and parts and isinstance(parts[0], dict) else None
     text = content if parts else message.get("content") if isinstance(message, dict) else None
-    return isinstance(text, str) and text.startswith(OPENING) and _role(message) == "user"
+    return isinstance(text, str) and ((text.startswith(OPENING) and _role(message) == "user") or text == READ)
 
 
-def _offered(asked: Json, shape: Shape, settings: WindowAsk) -> list[Any]:
+def _tools_of(session: Session) -> list[str]:
+    """The tools that a session's memory can answer: of facts and topics where it has any."""
+    return [
+        *RECALL_TOOLS,
+        *(FACT_TOOLS if session.memory.facts.all() else ()),
+        *(TOPIC_TOOLS if session.memory.tags.all() else ()),
+    ]
+
+
+def _offered(asked: Json, shape: Shape, settings: WindowAsk, tools: Sequence[str]) -> list[Any]:
     """The definitions of the memory's tools, but for those whose names the client gives its own; maybe none."""
     choice = asked.get("tool_choice", asked.get("toolConfig", asked.get("tool_config")))
     is_free = choice in (None, "auto") or (isinstance(choice, Mapping) and choice.get("type") == "auto")
-    if shape not in TOOLED or not settings.rounds or not is_free or asked.get("n") not in (None, 1):
+    if not settings.rounds or not is_free or asked.get("n") not in (None, 1) or asked.get("background"):
         return []
+    if shape is Shape.RESPONSES and asked.get("stream") and asked.get("store") is not False:
+        return []  # a stream keeps the id of its first round, from which no later request could go on
     speaks = dialect(DIALECTS[shape])
     given = asked.get("tools")
     taken = set(speaks.names(given)) if isinstance(given, list) else set()
-    wanted = [name for name in RECALL_TOOLS if name not in taken]
-    tools = speaks.tools(recall=True)
-    if shape is Shape.GEMINI:
-        declared = [one for one in tools[0]["functionDeclarations"] if one["name"] in wanted]
-        return [{"functionDeclarations": declared}] if declared else []
-    return [tool for tool in tools if speaks.names([tool])[0] in wanted]
+    wanted = [name for name in tools if name not in taken]
+    return speaks.tools(wanted) if wanted else []
 
 
 def _with_tools(request: Json, offered: list[Any]) -> Json:

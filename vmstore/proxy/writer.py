@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from typing import cast
 
 import msgspec
 
@@ -77,8 +78,8 @@ class CallWriter(asyncio.Protocol):
             )
         loop = asyncio.get_running_loop()
         self._reader, self._ready = FrameReader(), loop.create_future()
-        self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
-        self._transport.write(packed(FrameKind.OPEN, 0, self._opening))
+        transport, _ = await loop.create_connection(lambda: self, sock=ours)
+        transport.write(packed(FrameKind.OPEN, 0, self._opening))
         try:
             await asyncio.wait_for(self._ready, READY_S)
         except TimeoutError:
@@ -98,6 +99,10 @@ class CallWriter(asyncio.Protocol):
         with suppress(subprocess.TimeoutExpired):
             await loop.run_in_executor(None, self._process.wait, timeout)
         return self._process.poll() is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """From here on calls are told to this writer."""
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """Takes in what the writer says."""
@@ -122,13 +127,13 @@ class CallWriter(asyncio.Protocol):
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_result(Managed(None, "the writer of the proxy ended", failed=True))
+        for call in self._unsettled:  # those too that were told to one that never got ready
+            self._missed.setdefault(call, WRITER_ENDED)
         if self._ready is None or self._ready.cancelled():
             return
         if not self._ready.done():
             self._ready.set_exception(StoreError("the writer of the proxy ended before it was ready"))
         elif self._ready.exception() is None and not self._closing and self._restart is None:
-            for call in self._unsettled:
-                self._missed.setdefault(call, WRITER_ENDED)
             self._figures.problems.append("the writer of the proxy ended; another one is started")
             self._restart = asyncio.ensure_future(self._started_again())
 
@@ -137,7 +142,8 @@ class CallWriter(asyncio.Protocol):
         while True:
             try:
                 await self.start()
-                break
+                if self._transport is not None:  # else it ended as soon as it was ready
+                    break
             except (StoreError, OSError) as error:
                 self._figures.problems.append(f"the writer of the proxy cannot start: {error}")
                 await asyncio.sleep(pause)
@@ -154,7 +160,12 @@ class CallWriter(asyncio.Protocol):
         self._count += 1
         if self._figures.waiting > BACKLOG_MAX:
             return self._count, Managed(None, f"over {BACKLOG_MAX} calls wait for the store", failed=True)
-        return self._count, await self._asked(packed(FrameKind.WINDOW, self._count, ask), self._count)
+        number = self._count
+        try:
+            return number, await self._asked(packed(FrameKind.WINDOW, number, ask), number)
+        except asyncio.CancelledError:
+            self.over(number)  # the client hung up: nobody goes on with it by its number
+            raise
 
     async def again(self, number: int) -> Managed:
         """The request that follows the last answer, where that asked the memory."""

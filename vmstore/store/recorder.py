@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.capture.conversation.conversation import Conversation
 from vmstore.capture.conversation.load import follow, reader
-from vmstore.capture.record import RecordedPosition, ask, gap, record
+from vmstore.capture.record import ASKED, RecordedPosition, ask, gap, held, record
 from vmstore.core.clock import within
 from vmstore.core.draft import EndedCall, TokenUsage
 from vmstore.core.redaction import Redaction, policy_of
@@ -84,13 +84,16 @@ class CallRecorder:
 
     def ask(
         self, name: str, request: dict[str, Any], *, at: int | None, redaction: Redaction | None = None
-    ) -> RecordedCall:
+    ) -> dict[str, Any]:
         """Takes in what a client asks; see `record_asked`."""
+        as_held: list[Mapping[str, Any]] = [request]
 
         def write(conversation: Conversation, batch: Batch, at: int) -> RecordedPosition:
+            as_held[0] = held(batch, request, ASKED)
             return ask(conversation, batch, request, at=at)
 
-        return self._write(name, write, at, None, redaction)
+        self._write(name, write, at, None, redaction)
+        return dict(as_held[0])
 
     def _write(
         self,
@@ -302,10 +305,10 @@ def record_together(store: Any, calls: Sequence[EndedCall], redaction: str | Non
     return recording.record_all(calls, None if redaction is None else policy_of(redaction))
 
 
-def record_asked(store: Any, session: str, request: dict[str, Any], redaction: str | None) -> RecordedCall:
+def record_asked(store: Any, session: str, request: dict[str, Any], redaction: str | None) -> dict[str, Any]:
     """Takes in the messages of a request that a client makes, before it is known what is sent of them.
 
-    Where the session stands then, and its last call; what was taken in before is not again.
+    The request as the session holds it, without what that masks; what was taken in before is not again.
     """
     recording: CallRecorder = store._recording
     return recording.ask(session, request, at=None, redaction=None if redaction is None else policy_of(redaction))

@@ -14,8 +14,8 @@ from typing import Any, ParamSpec
 from mcp.server.mcpserver.exceptions import ToolError
 from msgspec import to_builtins
 
-from vmstore.core.address import page_position
 from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
+from vmstore.store.recall.topic_texts import TopicText, topic_texts
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.store.virtual_context.engine import TurnReport, VirtualContextEngine
@@ -124,16 +124,11 @@ class McpTools:
         if depth not in TOPIC_TOKENS:
             raise InputError(f"{depth!r:.40} is no depth; a topic is expanded to {' or '.join(TOPIC_TOKENS)}")
         asked = self._session(session)
-        texts = self._topic(asked, tag, depth)
+        found = topic_texts(asked, tag, depth, TOPIC_TOKENS[depth] if tokens is None else tokens)
         if self._writes:
             asked.memory.tags.expand(tag, depth)
-        room, shown = TOPIC_TOKENS[depth] if tokens is None else tokens, []
-        for text in texts:
-            room -= text["tokens"]
-            if room < 0:
-                break
-            shown.append(text)
-        return {"tag": tag, "depth": depth, "texts": shown, "left_out": len(texts) - len(shown), "kept": self._writes}
+        texts = [_topic(text) for text in found.texts]
+        return {"tag": tag, "depth": depth, "texts": texts, "left_out": found.left_out, "kept": self._writes}
 
     def collapse_topic(self, tag: str, depth: str = "summary", session: str | None = None) -> Answer:
         """Less of a topic in the contexts that are recalled from now on: its `segments`, its `summary` or `none`.
@@ -184,7 +179,8 @@ class McpTools:
 
     def domain(self, tag: str) -> Answer:
         """The summaries of a topic."""
-        return {"tag": tag, "summaries": self._topic(self._session(None), tag, "segments")}
+        found = topic_texts(self._session(None), tag, "segments")
+        return {"tag": tag, "summaries": [_topic(text) for text in found.texts]}
 
     def _check_writes(self, tool: str) -> None:
         if not self._writes:
@@ -214,20 +210,6 @@ class McpTools:
                 self._engines[name] = VirtualContextEngine(self._store, name), Lock()
             return self._engines[name]
 
-    def _topic(self, session: Session, tag: str, depth: str) -> list[Answer]:
-        """The texts of a topic in the order they were said, its summaries or its pages."""
-        if depth == "segments":
-            segments = [one for one in session.memory.segments.all() if tag in one.tags]
-            summed_up = [(one, one.summary) for one in segments if one.summary is not None]
-            if summed_up:
-                return [{"turns": [one.first_turn, one.last_turn], **_page(session, page)} for one, page in summed_up]
-        pages = session.pages(tag=tag)
-        if not pages:
-            raise UnknownError(f"no page of {session.name!r} is about {tag!r:.60}; domain_status lists its topics")
-        numbers = {page.page: page_position(page.page) or 0 for page in pages}
-        barred = session._untold(list(numbers.values()))
-        return [_page(session, name) for name, number in numbers.items() if number not in barred]
-
 
 def answering(function: Callable[P, Answer]) -> Callable[P, Answer]:
     """A tool whose refusals reach the model in the words of the store, with their code."""
@@ -242,10 +224,10 @@ def answering(function: Callable[P, Answer]) -> Callable[P, Answer]:
     return answer
 
 
-def _page(session: Session, name: str) -> Answer:
-    page = session.page(name)
-    text = session.content(name).decode("utf-8", "replace")
-    return {"page": name, "role": page.role, "at": _time(page.created_at), "text": text, "tokens": page.tokens}
+def _topic(text: TopicText) -> Answer:
+    turns = {} if text.turns is None else {"turns": list(text.turns)}
+    about = {"page": text.page, "role": text.role, "at": _time(text.at_us)}
+    return {**turns, **about, "text": text.text, "tokens": text.tokens}
 
 
 def _text(message: Any) -> str:

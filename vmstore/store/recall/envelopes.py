@@ -6,14 +6,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.times import iso
-from vmstore.store.recall.results import FoundQuotes, Overview, RecallAnswer
+from vmstore.store.recall.results import FactsFound, FoundQuotes, Overview, RecallAnswer
+from vmstore.store.recall.topic_texts import TopicTexts, topic_texts
 
 if TYPE_CHECKING:
     from vmstore.store.recall.memory import SessionMemory
+    from vmstore.store.session import Session
+
+
+def topic_json(session: Session, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a session's memory answers where it is to tell more of a topic, or less: it does so from then on."""
+    tag, depth = given["tag"], given["depth"]
+    if tool == "collapse_topic":
+        session.memory.tags.collapse(tag, depth)
+        return {"tag": tag, "depth": depth}
+    found = topic_texts(session, tag, depth, given["tokens"])
+    session.memory.tags.expand(tag, depth)
+    return topic_envelope(tag, depth, found)
 
 
 def recalled_json(memory: SessionMemory, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a session's memory answers to a tool that only reads, as the model gets it."""
+    if tool == "query_facts":
+        return facts_envelope(memory.facts.query(**given))
     if tool == "find_quote":
         return quotes_envelope(memory.find_quote(given["text"]))
     if tool == "recall_all":
@@ -74,6 +89,41 @@ def overview_envelope(overview: Overview) -> dict[str, Any]:
     if overview.left_out:
         answer["left_out"] = overview.left_out
     return _noted(answer, overview.note)
+
+
+def facts_envelope(found: FactsFound) -> dict[str, Any]:
+    """The answer of query_facts."""
+    facts = [
+        {
+            "subject": fact.subject,
+            "verb": fact.verb,
+            "object": fact.what,
+            "status": fact.status,
+            "fact_type": fact.type,
+            **({"since": _day(fact.valid_from_us)} if fact.valid_from_us is not None else {}),
+            "said_in": fact.sources,
+        }
+        for fact in found.facts
+    ]
+    return _noted({"facts": facts, "total_available": found.total}, found.note)
+
+
+def topic_envelope(tag: str, depth: str, found: TopicTexts) -> dict[str, Any]:
+    """The answer of expand_topic."""
+    texts = [
+        {
+            "page_id": text.page,
+            "session": _day(text.at_us),
+            "role": text.role,
+            **({"turns": list(text.turns)} if text.turns else {}),
+            "text": text.text,
+        }
+        for text in found.texts
+    ]
+    answer: dict[str, Any] = {"tag": tag, "depth": depth, "texts": texts}
+    if found.left_out:
+        answer["left_out"] = found.left_out
+    return answer
 
 
 def _day(at_us: int) -> str:

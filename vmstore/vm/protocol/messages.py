@@ -16,6 +16,7 @@ from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.prompt_page import PromptPage
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
+from vmstore.vm.protocol.tools import memory_tools
 
 DIALECTS: dict[str, Dialect] = {
     "chat": Chat(),
@@ -67,5 +68,5 @@ def messages(
     tools: list[Any] = []
     if may_fault(rules, paging):
         short = rules is Rules.SHORT
-        tools = memo.of(("tools", shape, rules, recall), lambda: speaks.tools(short=short, recall=recall))
+        tools = memo.of(("tools", shape, rules, recall), lambda: speaks.tools(memory_tools(recall), short=short))
     return Messages(speaks.request(front, talk.turns, memo), tools, talk.left)

@@ -25,16 +25,25 @@ SCHEMAS: Final[tuple[str, ...]] = (
     "find_quote",
     "remember_when",
     "recall_all",
+    "query_facts",
+    "expand_topic",
+    "collapse_topic",
 )
 VM_TOOLS: Final[tuple[str, ...]] = ("page_fault", "search_pages")
 RECALL_TOOLS: Final[tuple[str, ...]] = ("find_quote", "remember_when", "recall_all")
 """Tools that only read: a session offers them where its setting `recall_tools` says so."""
+FACT_TOOLS: Final[tuple[str, ...]] = ("query_facts",)
+TOPIC_TOOLS: Final[tuple[str, ...]] = ("expand_topic", "collapse_topic")
+"""Tools of a managed window where its session knows facts, or has topics: these say what is told from then on."""
 _EXAMPLES: Final = {
     "page_fault": '{"page_id": "p17", "target_level": 2}',
     "search_pages": '{"query": "the database decision"}',
     "find_quote": '{"text": "we take Postgres"}',
     "remember_when": '{"query": "the deploy", "preset": "last_week"}',
     "recall_all": '{"tokens": 2000}',
+    "query_facts": '{"subject": "user", "verb": "lives in"}',
+    "expand_topic": '{"tag": "garden"}',
+    "collapse_topic": '{"tag": "garden", "depth": "none"}',
 }
 KINDS: dict[str, type] = {"string": str, "integer": int}
 

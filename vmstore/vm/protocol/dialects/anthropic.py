@@ -11,6 +11,7 @@ from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, begun
 from vmstore.vm.protocol.escape import harmless
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.tools import VM_TOOLS
 
 SHAPE = "anthropic"
 
@@ -29,7 +30,7 @@ class Anthropic:
                 messages[-1] = {**messages[-1], "content": [*before, ends]}
         return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
 
-    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+    def tools(self, tools: Sequence[str] = VM_TOOLS, *, short: bool = False) -> list[Any]:
         """`tools` with their schemas."""
         return [
             {
@@ -37,7 +38,7 @@ class Anthropic:
                 "description": definition["description"],
                 "input_schema": definition["parameters"],
             }
-            for definition in definitions(short=short, recall=recall)
+            for definition in definitions(tools, short=short)
         ]
 
     def names(self, tools: Sequence[Any]) -> list[str]:

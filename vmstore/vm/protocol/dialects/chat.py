@@ -11,6 +11,7 @@ from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, all_d
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.tools import VM_TOOLS
 
 SHAPE = "chat"
 
@@ -27,9 +28,9 @@ class Chat:
         head = [memo.of(("head", self._instructing, instructions), lambda: system)] if instructions else []
         return {"messages": head + [message for some in all_drawn(memo, turns, _messages) for message in some]}
 
-    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+    def tools(self, tools: Sequence[str] = VM_TOOLS, *, short: bool = False) -> list[Any]:
         """`tools` with their functions."""
-        return [{"type": "function", "function": definition} for definition in definitions(short=short, recall=recall)]
+        return [{"type": "function", "function": definition} for definition in definitions(tools, short=short)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""

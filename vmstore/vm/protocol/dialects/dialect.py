@@ -9,7 +9,7 @@ from vmstore.core.page import Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.conversation import ChatMessage, TextPart
 from vmstore.vm.protocol.memo import Memo, shared
-from vmstore.vm.protocol.tools import memory_tools, parameters, schema
+from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
 SHORT = ("page_id", "target_level", "query", "text", "preset", "start", "end")  # the arguments a short definition names
 BEFORE = "(What was said before this is not in view.)"
@@ -37,8 +37,8 @@ class Dialect(Protocol):
         """The part of a request that carries a conversation; the memo has its messages, so nobody may change them."""
         ...
 
-    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
-        """The definitions of the memory tools, with what each argument means, or short; if `recall` those that read."""
+    def tools(self, tools: Sequence[str] = VM_TOOLS, *, short: bool = False) -> list[Any]:
+        """The definitions of some of the memory's tools, with what each argument means, or short."""
         ...
 
     def names(self, tools: Sequence[Any]) -> list[str]:
@@ -50,11 +50,10 @@ class Dialect(Protocol):
         ...
 
 
-def definitions(*, short: bool = False, recall: bool = False) -> list[dict[str, Any]]:
-    """The memory tools: name, description, parameters; short, with those a model needs alone."""
+def definitions(tools: Sequence[str], *, short: bool = False) -> list[dict[str, Any]]:
+    """Some of the memory's tools: name, description, parameters; short, with those a model needs alone."""
     written = [
-        {"name": name, "description": schema(name)["description"], "parameters": parameters(name)}
-        for name in memory_tools(recall)
+        {"name": name, "description": schema(name)["description"], "parameters": parameters(name)} for name in tools
     ]
     if short:
         for definition in written:

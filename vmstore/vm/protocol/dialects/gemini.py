@@ -11,6 +11,7 @@ from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, begun
 from vmstore.vm.protocol.escape import harmless
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.tools import VM_TOOLS
 
 SHAPE = "gemini"
 
@@ -24,9 +25,9 @@ class Gemini:
         system = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**system, "contents": contents}
 
-    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+    def tools(self, tools: Sequence[str] = VM_TOOLS, *, short: bool = False) -> list[Any]:
         """`tools` with their function declarations."""
-        return [{"functionDeclarations": definitions(short=short, recall=recall)}]
+        return [{"functionDeclarations": definitions(tools, short=short)}]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""

@@ -11,6 +11,7 @@ from vmstore.vm.protocol.dialects.dialect import ParsedResponse, ToolCall, defin
 from vmstore.vm.protocol.escape import dumps
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.tools import VM_TOOLS
 
 SHAPE = "responses"
 
@@ -23,9 +24,9 @@ class Responses:
         system = {"instructions": instructions} if instructions else {}
         return {**system, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
 
-    def tools(self, *, short: bool = False, recall: bool = False) -> list[Any]:
+    def tools(self, tools: Sequence[str] = VM_TOOLS, *, short: bool = False) -> list[Any]:
         """`tools` with their functions."""
-        return [{"type": "function", **definition} for definition in definitions(short=short, recall=recall)]
+        return [{"type": "function", **definition} for definition in definitions(tools, short=short)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
