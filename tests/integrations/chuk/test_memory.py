@@ -23,6 +23,7 @@ from vmstore.integrations.chuk import (
     MutationType,
     PageType,
     StorageTier,
+    TextCompressor,
     VMMode,
     WorkingSetConfig,
     using,
@@ -323,3 +324,30 @@ def test_two_memories_without_a_store_share_nothing() -> None:
     """Two memories of one id that were given no store are two."""
     MemoryManager("trip").create_page(LINE, page_id="note")
     assert "note" not in MemoryManager("trip").page_table
+
+
+class Waiting(TextCompressor):
+    """A compressor that lets others go on while it works, as one that asks a model."""
+
+    async def compress(self, page: Any, level: Any) -> Any:
+        """The page, after a while."""
+        await asyncio.sleep(0)
+        return await super().compress(page, level)
+
+
+def test_tasks_that_act_at_once_leave_what_the_log_says(store: Store) -> None:
+    """Of acts that wait for a compressor together each decides over the memory as it stands when it writes."""
+    made = memory(store, compressor_registry=CompressorRegistry({Modality.TEXT: Waiting()}))
+    made.new_turn()
+    pages = [made.create_page(LINE * 8 + str(number), page_id=f"note{number}") for number in range(6)]
+
+    async def together() -> None:
+        added = [made.add_to_working_set(page) for page in pages]
+        shortened = [made.compress_page(page.page_id, CompressionLevel.ABSTRACT) for page in pages[:3]]
+        faults = [made.handle_fault(page.page_id, 0) for page in pages]
+        await asyncio.gather(*added, *shortened, *faults, *(made.evict_page(page.page_id) for page in pages[:2]))
+
+    asyncio.run(together())
+    assert standing(memory(store)) == standing(made)
+    assert made.working_set.tokens_used <= CONFIG.max_l0_tokens
+    assert made.get_stats().fault_handler.faults_this_turn <= made._fault_policy.max_faults_per_turn

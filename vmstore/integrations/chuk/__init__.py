@@ -37,7 +37,7 @@ from vmstore.integrations.chuk.fault_handler import (
     VMToolError,
     VMToolResult,
 )
-from vmstore.integrations.chuk.manager import MemoryManager, event_to_page
+from vmstore.integrations.chuk.manager import MemoryManager
 from vmstore.integrations.chuk.manifest import (
     AvailablePageEntry,
     HintType,
@@ -97,6 +97,7 @@ from vmstore.integrations.chuk.models import (
     VMMode,
     WorkingSetStats,
 )
+from vmstore.integrations.chuk.models.page import event_to_page
 from vmstore.integrations.chuk.mutation_log import ContextSnapshot, MutationLogLite
 from vmstore.integrations.chuk.pack_cache import ContextPackCache
 from vmstore.integrations.chuk.pack_cache import PackedContext as CachedPackedContext

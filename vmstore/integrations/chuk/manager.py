@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from vmstore.core.clock import SystemIds
 from vmstore.core.decision import Cause, Denial
 from vmstore.errors import ConflictError, ErasedError, InputError, UnknownError
 from vmstore.integrations.chuk.artifacts_bridge import ArtifactsBridge
@@ -33,7 +32,7 @@ from vmstore.integrations.chuk.models.enums import (
     VMMode,
 )
 from vmstore.integrations.chuk.models.fault import FaultPolicy
-from vmstore.integrations.chuk.models.page import MemoryPage, PageTableEntry
+from vmstore.integrations.chuk.models.page import ID_DIGITS, MemoryPage, PageTableEntry, new_id
 from vmstore.integrations.chuk.models.stats import FaultMetrics, MemoryManagerStats, VMContext, VMMetrics
 from vmstore.integrations.chuk.mutation_log import MutationLogLite
 from vmstore.integrations.chuk.pack_cache import ContextPackCache
@@ -45,34 +44,8 @@ from vmstore.integrations.chuk.working_set import WorkingSetConfig, WorkingSetMa
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
 
-ID_DIGITS = 8
 RELEVANCE_TEXT = 0.6  # of a page whose text has the words asked for, beside those that say so of themselves
 NEXT_LEVEL = CompressionLevel.ABSTRACT  # what pages are shortened to before any goes
-
-
-def event_to_page(
-    message: str,
-    role: str,
-    session_id: str,
-    event_id: str | None = None,
-    page_type: PageType = PageType.TRANSCRIPT,
-    importance: float = 0.5,
-) -> MemoryPage:
-    """A message as a page; by the beginning of its event's id, or one of its own."""
-    return MemoryPage(
-        page_id=f"msg_{(event_id or new_id())[:ID_DIGITS]}",
-        session_id=session_id,
-        modality=Modality.TEXT,
-        page_type=page_type,
-        content=message,
-        importance=importance,
-        metadata={"role": role},
-    )
-
-
-def new_id() -> str:
-    """An id nobody has."""
-    return SystemIds().salt().hex()
 
 
 class MemoryManager:
@@ -258,12 +231,15 @@ class MemoryManager:
 
         A page of the session comes as it stands there; one that is new is made.
         """
-        if self.working_set.is_in_l0(page.page_id):
-            return True
-        before = self._tier_or_none(page.page_id)
-        page = page if before is None else self._page(page.page_id)
-        tokens = page.estimate_tokens()
-        room = await self._room.plan(tokens, page.page_id)
+        position = -1
+        while position != self._journal.position:  # what was planned is of the memory as it still stands
+            position = self._journal.position
+            if self.working_set.is_in_l0(page.page_id):
+                return True
+            before = self._tier_or_none(page.page_id)
+            page = page if before is None else self._page(page.page_id)
+            tokens = page.estimate_tokens()
+            room = await self._room.plan(tokens, page.page_id)
         if room is None:
             return False
         with self._journal.act(self.turn) as act:
@@ -278,10 +254,12 @@ class MemoryManager:
 
     async def evict_page(self, page_id: str, target_tier: StorageTier = StorageTier.L2) -> bool:
         """Takes a page out of the prompt; False where there is no such page. Its content stays in the log."""
-        before = self._tier_or_none(page_id)
-        if before is None:
+        if self._tier_or_none(page_id) is None:
             return False
         artifact_id = await self._archived(page_id, target_tier)
+        before = self._tier_or_none(page_id)  # it may have gone while it was archived
+        if before is None:
+            return False
         with self._journal.act(self.turn) as act:
             act.evict(
                 page_id,
@@ -299,10 +277,12 @@ class MemoryManager:
         """Takes all pages out of the prompt that nobody pinned; their ids."""
         gone = [page_id for page_id in self.working_set.get_l0_page_ids() if not self.working_set.is_pinned(page_id)]
         artifacts = {page_id: await self._archived(page_id, target_tier) for page_id in gone}
+        gone = [page_id for page_id in gone if self.working_set.is_in_l0(page_id)]  # some may have left meanwhile
         if not gone:
             return []
         with self._journal.act(self.turn) as act:
-            for page_id, artifact_id in artifacts.items():
+            for page_id in gone:
+                artifact_id = artifacts[page_id]
                 freed, words = self._state.tokens_of(page_id), "evict_segment"
                 act.evict(page_id, target_tier, StorageTier.L0, Cause.SEGMENT, words, freed, artifact_id=artifact_id)
         self._apply(act)
@@ -317,10 +297,13 @@ class MemoryManager:
 
     async def compress_page(self, page_id: str, target_level: CompressionLevel) -> CompressionResult | None:
         """Has a page show a shorter form, while the log keeps it whole; None without such a page or a compressor."""
-        page = self._state.pages.get(page_id)
-        if self._registry is None or page is None:
-            return None
-        short = await self._levels.shorter(page, target_level)
+        position = -1
+        while position != self._journal.position:
+            position = self._journal.position
+            page = self._state.pages.get(page_id)
+            if self._registry is None or page is None:
+                return None
+            short = await self._levels.shorter(page, target_level)
         if short.level_after == short.level_before:
             return short
         with self._journal.act(self.turn) as act:
@@ -349,22 +332,19 @@ class MemoryManager:
         return came
 
     async def _fault(self, page_id: str, level: int, actor: Actor, cause: str, reason: FaultReason) -> FaultResult:
-        if page_id not in self.page_table:
-            return self._denied(page_id, Denial.NO_PAGE, actor, f"Page not found: {page_id}")
-        if self._fault_policy.faults_this_turn >= self._fault_policy.max_faults_per_turn:
-            most = self._fault_policy.max_faults_per_turn
-            return self._denied(page_id, Denial.FAULTS_A_TURN, actor, f"Fault limit exceeded: {most} a turn")
-        if not self._fault_policy.can_fault(self._state.tokens_of(page_id)):
-            most = self._fault_policy.max_fault_tokens_per_turn
-            return self._denied(page_id, Denial.TOKENS_A_TURN, actor, f"Fault limit exceeded: {most} tokens a turn")
-        self._fault_handler.faults_this_turn = self._fault_policy.faults_this_turn
-        fault = await self._fault_handler.handle_fault(page_id, level)
-        page = fault.page
-        if page is None:
-            return fault
-        is_here = self.working_set.is_in_l0(page_id)
-        tokens = page.estimate_tokens() - (self.working_set.tokens_of(page_id) if is_here else 0)
-        room = await self._room.plan(max(0, tokens), page_id)
+        position = -1
+        while position != self._journal.position:
+            position = self._journal.position
+            if (refused := self._refusal(page_id)) is not None:
+                return self._denied(page_id, refused[0], actor, refused[1])
+            self._fault_handler.faults_this_turn = self._fault_policy.faults_this_turn
+            fault = await self._fault_handler.handle_fault(page_id, level)
+            page = fault.page
+            if page is None:
+                return fault
+            is_here = self.working_set.is_in_l0(page_id)
+            tokens = page.estimate_tokens() - (self.working_set.tokens_of(page_id) if is_here else 0)
+            room = await self._room.plan(max(0, tokens), page_id)
         if room is None:
             return self._denied(page_id, Denial.NO_ROOM, actor, f"No room in the prompt for {page_id}: {tokens} tokens")
         contest = Contest(self._room.tokens, self.working_set.tokens_used, max(0, tokens), page_id)
@@ -376,6 +356,17 @@ class MemoryManager:
             act.fault(page, before, actor, cause, contest, reason, is_wish=reason is FaultReason.SPECULATIVE)
         self._apply(act)
         return fault
+
+    def _refusal(self, page_id: str) -> tuple[Denial, str] | None:
+        """Why a page does not come, whatever room there is."""
+        policy = self._fault_policy
+        if page_id not in self.page_table:
+            return Denial.NO_PAGE, f"Page not found: {page_id}"
+        if policy.faults_this_turn >= policy.max_faults_per_turn:
+            return Denial.FAULTS_A_TURN, f"Fault limit exceeded: {policy.max_faults_per_turn} a turn"
+        if not policy.can_fault(self._state.tokens_of(page_id)):
+            return Denial.TOKENS_A_TURN, f"Fault limit exceeded: {policy.max_fault_tokens_per_turn} tokens a turn"
+        return None
 
     def _denied(self, page_id: str, because: Denial, actor: Actor, error: str) -> FaultResult:
         with self._journal.act(self.turn) as act:

@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from vmstore.core.clock import SystemClock
+from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.integrations.chuk.models.enums import Affinity, CompressionLevel, Modality, PageType, StorageTier
 from vmstore.integrations.items import as_json
 
 CHARACTERS_PER_TOKEN = 4
+ID_DIGITS = 8  # of an id that somebody may read
 TOKENS_UNKNOWN = 100  # of a content that is no text and states no size
 
 
@@ -125,3 +126,28 @@ PRIORITIES = {
     PageType.TRANSCRIPT: 0.7,
 }
 """How early pages of each purpose may go."""
+
+
+def event_to_page(
+    message: str,
+    role: str,
+    session_id: str,
+    event_id: str | None = None,
+    page_type: PageType = PageType.TRANSCRIPT,
+    importance: float = 0.5,
+) -> MemoryPage:
+    """A message as a page; by the beginning of its event's id, or one of its own."""
+    return MemoryPage(
+        page_id=f"msg_{(event_id or new_id())[:ID_DIGITS]}",
+        session_id=session_id,
+        modality=Modality.TEXT,
+        page_type=page_type,
+        content=message,
+        importance=importance,
+        metadata={"role": role},
+    )
+
+
+def new_id() -> str:
+    """An id nobody has."""
+    return SystemIds().salt().hex()

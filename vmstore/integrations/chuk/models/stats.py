@@ -96,6 +96,11 @@ def no_pages() -> dict[StorageTier, int]:
     return dict.fromkeys(StorageTier, 0)
 
 
+def taken_by(modality: Modality) -> property:
+    """The tokens that a modality takes of a budget."""
+    return property(lambda budget: budget.get_tokens(modality), doc=f"The tokens of {modality.value}.")
+
+
 class TokenBudget(BaseModel):
     """The tokens a prompt may hold, those reserved of it, and those each modality takes."""
 
@@ -103,30 +108,11 @@ class TokenBudget(BaseModel):
     reserved: int = 4000
     tokens_by_modality: dict[Modality, int] = Field(default_factory=no_tokens)
 
-    @property
-    def text_tokens(self) -> int:
-        """The tokens of text."""
-        return self.get_tokens(Modality.TEXT)
-
-    @property
-    def image_tokens(self) -> int:
-        """The tokens of pictures."""
-        return self.get_tokens(Modality.IMAGE)
-
-    @property
-    def audio_tokens(self) -> int:
-        """The tokens of sound."""
-        return self.get_tokens(Modality.AUDIO)
-
-    @property
-    def video_tokens(self) -> int:
-        """The tokens of films."""
-        return self.get_tokens(Modality.VIDEO)
-
-    @property
-    def structured_tokens(self) -> int:
-        """The tokens of data."""
-        return self.get_tokens(Modality.STRUCTURED)
+    text_tokens = taken_by(Modality.TEXT)
+    image_tokens = taken_by(Modality.IMAGE)
+    audio_tokens = taken_by(Modality.AUDIO)
+    video_tokens = taken_by(Modality.VIDEO)
+    structured_tokens = taken_by(Modality.STRUCTURED)
 
     @property
     def used(self) -> int:
