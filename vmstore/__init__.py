@@ -64,6 +64,9 @@ if TYPE_CHECKING:
         LockedFile,
         MergedSession,
         MergeReport,
+        MigratedNamespace,
+        MigratedSession,
+        MigrationReport,
         NamespaceHealth,
         PlannedPage,
         PlannedSession,
@@ -191,6 +194,7 @@ if TYPE_CHECKING:
     from vmstore.store.work.tool import ToolResult, tool
     from vmstore.store.work.vbrief import VBriefTools
     from vmstore.transfer.merge import merge
+    from vmstore.transfer.migrate import migrate
     from vmstore.views.reads.context import ShownPage
     from vmstore.vm.assembly.tag_rules import TagRule
     from vmstore.vm.kernel.keywords import LiveSettings
@@ -243,10 +247,11 @@ __all__ = [
     "Run", "Divergence", "SavedReplay", "Optimum", "ReplayCheck", "Difference",
     # the care of a store
     "Admin", "Catalog", "SearchIndex",
-    "backup", "restore", "archive", "unarchive", "merge", "doctor", "ArchiveReport", "ArchivedSession",
+    "backup", "restore", "archive", "unarchive", "merge", "migrate", "doctor", "ArchiveReport", "ArchivedSession",
     "SkippedSession", "Backup", "BackupPart", "RestoreReport", "Columns", "ColumnSegment", "CompactionReport",
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
-    "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "Usage", "DiskShare", "StoredContents",
+    "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "MigrationReport",
+    "MigratedNamespace", "MigratedSession", "Usage", "DiskShare", "StoredContents",
     "Verdict", "Problem", "Health", "Symptom", "NamespaceHealth", "LockedFile",
     # trust: what is erased, kept, sealed, proved and encrypted
     "Trust", "erase", "plan_erasure", "retract", "seal", "read_seal", "new_key", "approve", "approvals",
@@ -319,11 +324,13 @@ _HOMES = {
     "vmstore.maintenance.backup": "backup restore",
     "vmstore.maintenance.archive": "archive unarchive",
     "vmstore.transfer.merge": "merge",
+    "vmstore.transfer.migrate": "migrate",
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
         "ArchiveReport ArchivedSession SkippedSession Backup BackupPart RestoreReport Columns ColumnSegment "
         "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
+        "MigrationReport MigratedNamespace MigratedSession "
         "Usage DiskShare StoredContents "
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
         "PlannedPage PlannedSession LeftContent SealInfo"

@@ -338,6 +338,39 @@ class Engine:
                 self.head(key)
         return ingested
 
+    def mirror(self, runs: Sequence[Sequence[Commit]], seen: int) -> int:
+        """Writes the next commits of a log that this one is the beginning of; the ordinal reached.
+
+        Each run is of one session, with its cells, and the caller has proven it; `seen` is where this log ends.
+        Ordinals and the keys of sessions stay what they are there. Raises OvertakenError where somebody else wrote
+        here. As many runs as can share a flush; the views follow when they are asked.
+        """
+        appends, begun = list[Append](), set[int]()
+        for run in runs:
+            assert run[0].ordinal == seen + sum(len(each.commits) for each in appends) + 1, (
+                "a mirror leaves nothing out"
+            )
+            session = run[0].session
+            if session in begun:  # the log looks its key up by its first commit, which has to be there
+                seen, appends = self._mirrored(appends, seen), []
+                begun.clear()
+            if run[0].ordinal == session:
+                begun.add(session)
+                appends.append(Append(run, 0, 0, dense=True))
+            else:
+                appends.append(Append(run, session, run[0].first - 1, dense=True))
+        return self._mirrored(appends, seen)
+
+    def _mirrored(self, appends: Sequence[Append], seen: int) -> int:
+        at, placed = seen, list[Append]()
+        for append in appends:
+            placed.append(append._replace(after=seen, seen=at))
+            at += len(append.commits)
+        for outcome in self.log.together(placed):
+            if isinstance(outcome, Exception):
+                raise outcome
+        return at
+
     def retried(self, write: Callable[[], T]) -> T:
         """Decides and writes; where another writer was first, once more while all others wait.
 

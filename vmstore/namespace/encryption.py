@@ -33,7 +33,7 @@ def subject_of(first: Commit) -> bytes:
     if not isinstance(opened, Open):
         return b""
     user: Any = None
-    if isinstance(opened.meta, int) and opened.meta < len(first.cells):
+    if isinstance(opened.meta, int) and opened.meta < len(first.cells) and not first.cells[opened.meta].erased:
         meta = msgspec.json.decode(first.cells[opened.meta].content)
         user = meta.get("user") if isinstance(meta, dict) else None
     return b"user\0" + user.encode("utf-8", "replace") if isinstance(user, str) else b"session\0" + opened.uid

@@ -248,6 +248,36 @@ class MergeReport(msgspec.Struct, frozen=True):
     conflicts: int
 
 
+class MigratedSession(msgspec.Struct, frozen=True):
+    """The head of a session that both stores have: its uid, its name where that was not erased, position and hash."""
+
+    session: str
+    name: str | None
+    position: int
+    hash: str
+
+
+class MigratedNamespace(msgspec.Struct, frozen=True):
+    """A namespace that a store now has as another does, up to the ordinal `upto`, of which `commits` are new.
+
+    `behind` is how many the other store has gained since; `documents` counts certificates and seals that came along.
+    """
+
+    namespace: str
+    into: str
+    commits: int
+    upto: int
+    behind: int
+    documents: int
+    heads: list[MigratedSession]
+
+
+class MigrationReport(msgspec.Struct, frozen=True):
+    """Result of a migration: each namespace, proven in the store it came into."""
+
+    namespaces: list[MigratedNamespace]
+
+
 class Symptom(msgspec.Struct, frozen=True):
     """Something about a store that is not as it should be: of which kind, where, what, and what to do."""
 

@@ -178,7 +178,8 @@ def check_erased(log: Log, db: apsw.Connection, number: int, erasures: Erasures 
 def _recorded(number: int, position: int | None) -> int:
     if position is None:
         raise CorruptError(
-            f"cell {number} was destroyed, and no erasure is recorded; run `vmstore verify`",
+            f"cell {number} was destroyed, and no erasure is recorded; run `vmstore verify`, or, where a migration "
+            "into this store was interrupted, run it again",
             code="destroyed-unrecorded",
         )
     return position

@@ -81,6 +81,8 @@ class FolderPlace:
 class FolderBackend:
     """A store in a folder, or the archive of one session in a file."""
 
+    named = None
+
     def __init__(self, path: Path) -> None:
         self.path = path
 

@@ -103,6 +103,11 @@ class Backend(Protocol):
         """The store's address as messages name it, without a password."""
         ...
 
+    @property
+    def named(self) -> str | None:
+        """The one namespace that the store's address names; None where it names none."""
+        ...
+
     def namespaces(self) -> list[str]:
         """The names of the store's namespaces, in order."""
         ...

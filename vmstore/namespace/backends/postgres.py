@@ -177,9 +177,14 @@ class PostgresBackend:
         """A connection for what is no log's: names, marks, sizes."""
         return Connection(self.conninfo, self.address, 0.0)
 
+    @property
+    def named(self) -> str | None:
+        """The namespace that the address names."""
+        return self._ours.get("namespace") or None
+
     def _name(self, namespace: str) -> str:
         """The namespace that a caller and the address name."""
-        named = self._ours.get("namespace")
+        named = self.named
         if named and namespace not in (DEFAULT, named):
             raise InputError(
                 f"the address names namespace {named!r} and the call {namespace!r}; leave one of them out",

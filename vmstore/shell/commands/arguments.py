@@ -83,7 +83,8 @@ STORE_HELP = "the store's folder, like agent.vms, or its address, like postgresq
 def add_common(parser: Parser) -> None:
     """The options every command has."""
     options = parser.add_argument_group("common options")
-    options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
+    if not any(action.dest == "namespaces" for action in parser._actions):
+        options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
     options.add_argument("--store-key", metavar="FILE", help="the key of an encrypted store (or VMSTORE_KEY_FILE)")
     options.add_argument(
         "--wait", type=_seconds, metavar="S", help="how long to wait for another process at work (default: 30 seconds)"

@@ -45,6 +45,7 @@ MODULES = {
     "archive": "vmstore.shell.commands.care.archives",
     "unarchive": "vmstore.shell.commands.care.archives",
     "merge": "vmstore.shell.commands.data.merge",
+    "migrate": "vmstore.shell.commands.data.migrate",
     "embed": "vmstore.shell.commands.care.embeddings",
     "language": "vmstore.shell.commands.care.language",
     "sweep": "vmstore.shell.commands.care.upkeep",
