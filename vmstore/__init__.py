@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         ArchiveReport,
         Backup,
         BackupPart,
+        Capability,
         Columns,
         ColumnSegment,
         CompactionReport,
@@ -252,7 +253,7 @@ __all__ = [
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
     "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "MigrationReport",
     "MigratedNamespace", "MigratedSession", "Usage", "DiskShare", "StoredContents",
-    "Verdict", "Problem", "Health", "Symptom", "NamespaceHealth", "LockedFile",
+    "Verdict", "Problem", "Health", "Capability", "Symptom", "NamespaceHealth", "LockedFile",
     # trust: what is erased, kept, sealed, proved and encrypted
     "Trust", "erase", "plan_erasure", "retract", "seal", "read_seal", "new_key", "approve", "approvals",
     "new_store_key", "encrypt", "rekey", "ErasureReport", "ErasurePlan", "PlannedPage", "PlannedSession",
@@ -327,7 +328,7 @@ _HOMES = {
     "vmstore.transfer.migrate": "migrate",
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
-        "ArchiveReport ArchivedSession SkippedSession Backup BackupPart RestoreReport Columns ColumnSegment "
+        "ArchiveReport ArchivedSession SkippedSession Backup BackupPart Capability RestoreReport Columns ColumnSegment "
         "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
         "MigrationReport MigratedNamespace MigratedSession "

@@ -295,7 +295,6 @@ def test_a_password_is_in_no_message(database: str) -> None:
 
 FOLDERS: dict[str, Callable[[str], object]] = {
     "backup": lambda address: vmstore.backup(address, "/nowhere"),
-    "doctor": lambda address: vmstore.doctor(address),
     "archive": lambda address: vmstore.open(address).admin.archive("chat"),
     "its backup": lambda address: vmstore.open(address).backup("/nowhere"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,10 @@ from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance import checks
-from vmstore.namespace.backends.address import path_of
+from vmstore.maintenance.database_checks import looked_at
+from vmstore.namespace.backends.address import Address, backend_of
+from vmstore.namespace.backends.folder import FolderBackend
+from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.namespace.folder import LOG, find, namespaces
 from vmstore.namespace.reports import Health, LockedFile, NamespaceHealth, Symptom
@@ -39,7 +41,7 @@ LOCKS = Path("/proc/locks")
 
 
 def doctor(
-    store: str | os.PathLike[str],
+    store: Address | Backend,
     *,
     namespace: str | None = None,
     full: bool = False,
@@ -47,21 +49,25 @@ def doctor(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Health:
-    """Checks a store, or one namespace of it, and names a remedy for each fault.
+    """Checks a store, or one namespace of it, names a remedy for each fault, and says what its backend can do.
 
     The structure of the log, its chain and its seals are checked; with `full` all that `verify`
     checks. `key` is the store key of an encrypted store. Raises StoreError where there is no store.
     """
-    path, now = path_of(store, "run `vmstore verify`"), (clock or SystemClock()).now()
+    backend, clock = backend_of(store), clock or SystemClock()
+    if not isinstance(backend, FolderBackend):
+        capabilities, wards, found = looked_at(backend, namespace, full, clock, progress)
+        return Health(not found, full, versions(), wards, found, capabilities)
+    path, now = backend.path, clock.now()
     find(path, namespace or next(iter(namespaces(path) if path.is_dir() else ()), "default"), create=False)
     names = [namespace] if namespace is not None else namespaces(path)
     store_key = store_key_of(key, SystemIds())
-    wards, found = [], list(checks.leftovers(path, now))
+    wards, found = list[NamespaceHealth](), list(checks.leftovers(path, now))
     for name in names:
         ward, here = _looked_at(path, name, full, store_key, now, progress)
         wards.append(ward)
         found += here
-    return Health(not found, full, versions(), wards, found)
+    return Health(not found, full, versions(), wards, found, backend.capabilities(clock))
 
 
 def versions() -> dict[str, str | None]:

@@ -287,6 +287,15 @@ class Symptom(msgspec.Struct, frozen=True):
     remedy: str
 
 
+class Capability(msgspec.Struct, frozen=True):
+    """Something that a backend can or cannot do, as it is set up; `remedy` says what to do where that is wrong."""
+
+    name: str
+    can: bool
+    what: str
+    remedy: str | None = None
+
+
 class LockedFile(msgspec.Struct, frozen=True):
     """A file that a process has locked: in use, which is no symptom."""
 
@@ -312,13 +321,14 @@ class NamespaceHealth(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Result of `doctor`; `ok` where there is nothing to do."""
+    """Result of `doctor`; `ok` where there is nothing to do. `capabilities` are those of the store's backend."""
 
     ok: bool
     full: bool
     versions: dict[str, str | None]
     namespaces: list[NamespaceHealth]
     symptoms: list[Symptom]
+    capabilities: list[Capability] = []
 
 
 class Rehearsal(msgspec.Struct, frozen=True):

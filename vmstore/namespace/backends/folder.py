@@ -11,13 +11,15 @@ from typing import TypeVar
 
 import apsw
 
+from vmstore.core.clock import Clock
 from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.blobs import flush
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.port import Attachment, Opening, Sizes
-from vmstore.namespace.encryption import Key, key_for, making, none_plain_beside, vault_of
+from vmstore.namespace.encryption import KEYS, Key, key_for, making, none_plain_beside, vault_of
 from vmstore.namespace.folder import ARCHIVE, ERASING, LOG, find, is_archive, namespaces, sizes
+from vmstore.namespace.reports import Capability
 from vmstore.namespace.view_file import open_views
 from vmstore.views.projection import Projection, room_of
 
@@ -135,6 +137,32 @@ class FolderBackend:
     def key_for(self, namespace: str, key: K | None) -> K | None:
         """The key, where the namespace is encrypted or is yet to be made."""
         return key_for(self.path, namespace, key)
+
+    def capabilities(self, clock: Clock) -> list[Capability]:
+        """As far as the files allow; there is one clock."""
+        names = self.namespaces()
+        keys = [name for name in names if (self.path / name / KEYS).is_file()]
+        writes = not is_archive(self.path) and all(os.access(self.path / name / LOG, os.W_OK) for name in names)
+        total = sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        return [
+            Capability("server", True, f"none: SQLite {apsw.sqlite_lib_version()} in this process"),
+            Capability("durable flush", True, "synchronous = FULL"),
+            Capability("replication", False, "none: `vmstore backup`, or `vmstore migrate` again and again"),
+            Capability("clock", True, "this host's own"),
+            Capability("reads", True, "yes"),
+            Capability("writes", writes, "yes" if writes else "no: the files may not be written"),
+            Capability("erases", writes, "yes" if writes else "no: the files may not be written"),
+            Capability("rows of one role", False, "no: by the permissions of folders, a folder a namespace"),
+            Capability("bytes", True, f"{total:,}"),
+            Capability("group commit", True, "threads of a process share a flush"),
+            Capability("long contents", True, "files beside the log"),
+            Capability(
+                "encryption", bool(keys), f"of {', '.join(keys)}" if keys else "off; `vmstore encrypt` turns it on"
+            ),
+            Capability("archives", True, "`vmstore archive`"),
+            Capability("cold tier", True, "archives, a file a session"),
+            Capability("backup", True, "`vmstore backup`"),
+        ]
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
         """Finds a namespace, which is made where there is none, encrypted with a key."""

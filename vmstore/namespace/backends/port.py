@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
+from vmstore.namespace.reports import Capability
 
 if TYPE_CHECKING:
     from vmstore.log.port import Log
@@ -135,6 +136,10 @@ class Backend(Protocol):
 
     def key_for(self, namespace: str, key: K | None) -> K | None:
         """The key of all namespaces of the store that are encrypted, for one of them: none where that one is plain."""
+        ...
+
+    def capabilities(self, clock: Clock) -> list[Capability]:
+        """Capabilities for this process, as the backend is set up; by `clock` it is told how far others are off."""
         ...
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:

@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from vmstore.core.clock import SystemIds
+from vmstore.core.clock import Clock, SystemIds
 from vmstore.core.system.safe_files import destroy
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.port import Log
@@ -28,7 +28,9 @@ from vmstore.log.postgres.log import PostgresLog
 from vmstore.log.postgres.tables import statements
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.port import Attachment, K, Opening, Sizes
+from vmstore.namespace.backends.postgres_capabilities import capabilities
 from vmstore.namespace.folder import check_name, sizes
+from vmstore.namespace.reports import Capability
 from vmstore.namespace.view_file import open_views
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
 
@@ -229,17 +231,25 @@ class PostgresBackend:
                 code="no-right",
             )
 
+    @property
+    def at(self) -> str:
+        """The prefix of a table: the schema, quoted, where the address names one."""
+        return f'"{self.schema}".' if self.schema else ""
+
     def _may_write(self) -> bool:
-        at = f'"{self.schema}".' if self.schema else ""
         sql = (
-            f"SELECT has_table_privilege('{at}vmstore_commit', 'INSERT') AND "
-            f"has_table_privilege('{at}vmstore_head', 'UPDATE') AND NOT pg_is_in_recovery()"
+            f"SELECT has_table_privilege('{self.at}vmstore_commit', 'INSERT') AND "
+            f"has_table_privilege('{self.at}vmstore_head', 'UPDATE') AND NOT pg_is_in_recovery()"
         )
         return bool(self.connection.rows(sql, {})[0][0])
 
     def key_for(self, namespace: str, key: K | None) -> K | None:
         """None: no namespace here is encrypted by vmstore yet."""
         return None
+
+    def capabilities(self, clock: Clock) -> list[Capability]:
+        """As far as the server, its settings and the role allow."""
+        return capabilities(self.connection, self.sql, self.schema, clock)
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
         """Finds a namespace, which is made where there is none."""

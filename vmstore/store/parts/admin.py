@@ -16,7 +16,7 @@ from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.maintenance.columns import VIEW
 from vmstore.maintenance.usage import usage
-from vmstore.namespace.backends.port import directory_of, sizes_of
+from vmstore.namespace.backends.port import sizes_of
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
 from vmstore.namespace.results import RecordedCall
@@ -198,11 +198,11 @@ class Admin(Aliased):
         """
         from vmstore.maintenance.doctor import doctor
 
-        folder = self._folder("use `verify`")
-        return doctor(folder, namespace=self._ns.name, full=full, key=key or self._ns.store_key, progress=progress)
-
-    def _folder(self, remedy: str) -> os.PathLike[str]:
-        return directory_of(self._ns.let.place, remedy).parent
+        if (place := self._ns.let.place) is None:
+            raise InputError("a store in memory has no files; use `verify`", code="in-memory")
+        return doctor(
+            place.backend, namespace=self._ns.name, full=full, key=key or self._ns.store_key, progress=progress
+        )
 
     # ---- sessions
 

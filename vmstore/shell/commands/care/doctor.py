@@ -9,11 +9,14 @@ import vmstore
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.format import count, size
-from vmstore.shell.terminal.layout import StyledText
+from vmstore.shell.terminal.layout import StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import Health
+
+
+COLUMNS = (TableColumn("backend", style="name"), TableColumn(""), TableColumn("what"))
 
 
 def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -49,6 +52,9 @@ def _show_health(health: Health, screen: Screen) -> None:
             screen.show((StyledText("vectors", "dim"), share))
         for user in namespace.held:
             screen.show((StyledText("in use", "dim"), f": {user.file} by process {user.pid}, {user.command}"))
+    screen.show(
+        TextTable(COLUMNS, [(each.name, "yes" if each.can else "no", each.what) for each in health.capabilities])
+    )
     for symptom in health.symptoms:
         screen.show((StyledText(symptom.kind, "bad"), f": {symptom.where}: {symptom.what}"))
         screen.show(("  ", StyledText(symptom.remedy, "bold")))
@@ -69,8 +75,14 @@ COMMANDS = (
         "look at a store and say what is to be done",
         "Looks at a store and says what is to be done, each with the command that does it: damage, seals that\n"
         "do not hold, views behind the log, strays and leftovers, unfinished imports, missing archives, a full\n"
-        "disk, who uses it. It writes nothing. Leaves with 0 where there is nothing to do, with 1 otherwise.",
-        ("vmstore doctor agent.vms", "vmstore doctor agent.vms --full --json"),
+        "disk, who uses it; in a database a right that is missing, tables of another version, commits that are not\n"
+        "flushed, a clock that is off. A table says what the store's backend can do. It writes nothing.\n"
+        "Leaves with 0 where there is nothing to do, with 1 otherwise.",
+        (
+            "vmstore doctor agent.vms",
+            "vmstore doctor agent.vms --full --json",
+            "vmstore doctor 'postgresql://team@db.example/agents'",
+        ),
         doctor,
         (_add_doctor,),
     ),
