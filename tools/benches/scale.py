@@ -20,8 +20,10 @@ TAIL = Goal("the slowest hundredth of those calls, against their median", 4, LOW
 SHARDS = Goal("PostgreSQL: calls recorded by 16 processes in 16 namespaces, against raw append+fdatasync", 2, HIGHER)
 HUNDRED = Goal("PostgreSQL: mutations a second at 100 a commit, against commits of 1", 15, HIGHER)
 HEARD = Goal("until another host has read what was acknowledged, in ms, asking again at once", 25, LOWER)
+POLLED = Goal("until a follower on another host has what was acknowledged, looking each 20 ms, in ms", 25, LOWER)
+WOKEN = Goal("until a follower on another host has it, woken by a notification, in ms", 5, LOWER)
 CONTEXT = Goal("the context of a call where the log is in PostgreSQL, against a store in a folder", 1.1, LOWER)
-GOALS = (ONE, THREADS, TAIL, SHARDS, HUNDRED, HEARD, CONTEXT)
+GOALS = (ONE, THREADS, TAIL, SHARDS, HUNDRED, HEARD, POLLED, WOKEN, CONTEXT)
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -45,5 +47,6 @@ def measure(bench: Bench) -> Iterator[Row]:
     figures = json.loads(done.stdout.splitlines()[-1])
     bench.flushes(figures["floor"])
     bench.say(f"  {figures['said']}")
-    for goal, name in zip(GOALS, ("one", "threads", "tail", "shards", "hundred", "heard", "context"), strict=True):
+    names = ("one", "threads", "tail", "shards", "hundred", "heard", "polled", "woken", "context")
+    for goal, name in zip(GOALS, names, strict=True):
         yield row(goal, figures[name])

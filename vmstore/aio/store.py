@@ -25,7 +25,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.core.asof import AsOf, Moment, When
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.system.waits import WAIT_S
+from vmstore.core.system.waits import WAIT_S, seconds
 from vmstore.errors import InputError
 from vmstore.namespace.backends.address import Address
 from vmstore.namespace.reports import Backup, ExportReport, ImportReport, Info, Verdict
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 ENTRIES = 200  # of a tail, fetched at once
+TURN_S = 0.05  # that a tail waits at once, so that others have the store in between
 
 
 def open(
@@ -317,12 +318,20 @@ class Store(Aliased):
         ask = partial(self._store.sql, text, at=at, session=session, params=params, **limits, **moment)
         return Result(await self._worker.do(ask), self._worker)
 
-    async def tail(self, after: str | None = None, *, limit: int | None = None) -> AsyncIterator[Entry]:
-        """See `vmstore.Store.tail`."""
-        entries = self._store.tail(after, limit=limit)
-        while some := await self._worker.do(_some, entries):
-            for entry in some:
-                yield entry
+    async def tail(
+        self, after: str | None = None, *, limit: int | None = None, wait_s: float = 0.0
+    ) -> AsyncIterator[Entry]:
+        """See `vmstore.Store.tail`; while it waits others have the store in between."""
+        until = seconds() + wait_s
+        while True:
+            left_s, came = until - seconds(), False
+            entries = self._store.tail(after, limit=limit, wait_s=max(0.0, min(left_s, TURN_S)))
+            while some := await self._worker.do(_some, entries):
+                came = True
+                for entry in some:
+                    yield entry
+            if came or left_s <= 0:
+                return
 
     @property
     def embedder(self) -> Embedder | None:

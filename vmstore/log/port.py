@@ -5,13 +5,15 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 from vmstore.cells.cell import Cell
 from vmstore.core.system.safe_files import Stray
+from vmstore.core.system.waits import seconds
 from vmstore.errors import ConflictError, CorruptError, OvertakenError
 from vmstore.log.commit import Commit, follows
 
@@ -62,6 +64,9 @@ class DestroyResult(NamedTuple):
     frames: int = 0
     files: int = 0
 
+
+POLL_S = 0.02
+"""How often the position of a log is looked at by who waits for news."""
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, of how much."""
@@ -231,3 +236,26 @@ def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -
         else:
             outcomes.append(stored)
     return outcomes
+
+
+@runtime_checkable
+class Woken(Protocol):
+    """A log that may be told by others that it moved; nothing is promised of that, so its position is looked at."""
+
+    def doze(self, at_most_s: float) -> None:
+        """Waits until there may be news, or for a while."""
+        ...
+
+
+def wait_beyond(log: Log, after: int, timeout_s: float) -> bool:
+    """Waits until a log has a commit beyond an ordinal; whether it has within some seconds."""
+    until = seconds() + timeout_s
+    while log.ordinal <= after:
+        left_s = until - seconds()
+        if left_s <= 0:
+            return False
+        if isinstance(log, Woken):
+            log.doze(left_s)
+        else:
+            time.sleep(min(left_s, POLL_S))
+    return True

@@ -432,11 +432,14 @@ class Store(Aliased):
 
     # ---- columns and tails
 
-    def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
-        """Mutations in the order they were logged, from the start or after a cursor, up to now."""
+    def tail(self, after: str | None = None, *, limit: int | None = None, wait_s: float = 0.0) -> Iterator[Entry]:
+        """Mutations in the order they were logged, from the start or after a cursor, up to now.
+
+        Where there is none yet the first is waited for, for up to `wait_s` seconds.
+        """
         from vmstore.store.reads.tail import tail
 
-        return tail(self._ns, after, limit)
+        return tail(self._ns, after, limit, wait_s)
 
     # ---- prices
 

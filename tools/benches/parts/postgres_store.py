@@ -174,6 +174,40 @@ class Figures:
             following.join()
         return waits_ms
 
+    def followed(self, *, notify: bool) -> list[float]:
+        """Milliseconds from an acknowledgement until a follower on another host that waits for news has it."""
+        waits_ms: list[float] = []
+        base = f"{self.address}&notify={int(notify)}"
+        other = base.replace(f"cache={self.folder / 'cache'}", f"cache={self.folder / 'other'}")
+        with (
+            vmstore.open(base, namespace="followed") as store,
+            vmstore.open(other, "r", namespace="followed") as reader,
+        ):
+            call(store, "s", 0)
+            cursor = list(reader.tail())[-1].cursor
+            seen: dict[int, float] = {}
+            over = threading.Event()
+
+            def follow(cursor: str) -> None:
+                while not over.is_set():
+                    for entry in reader.tail(cursor, wait_s=0.5):
+                        cursor = entry.cursor
+                        seen.setdefault(int(cursor.split(".")[0]), time.perf_counter())
+
+            following = threading.Thread(target=follow, args=(cursor,))
+            following.start()
+            time.sleep(0.3)  # until it listens
+            for number in range(self.asked["heard"]):
+                call(store, "s", number + 1)
+                acknowledged, end = time.perf_counter(), store.admin.log.ordinal
+                while end not in seen and time.perf_counter() < acknowledged + 5:
+                    time.sleep(0.0005)
+                waits_ms.append(1_000 * max(0.0, seen[end] - acknowledged))
+                time.sleep(0.007)  # beyond the moment in which a writer notifies once
+            over.set()
+            following.join()
+        return waits_ms
+
     def context(self) -> list[float]:
         """A call's context from local views over a log in PostgreSQL, against one in a folder, cold in neither."""
         times: dict[str, list[float]] = {}
@@ -214,9 +248,11 @@ def main(asked: dict[str, Any]) -> None:
     threads, tail = figures.threads()
     shards = figures.shards()
     heard, context = figures.heard(), figures.context()
+    polled, woken = figures.followed(notify=False), figures.followed(notify=True)
     floor: Sequence[float] = figures.floor.all
     floor_ms = f"a raw append {1e3 * statistics.median(floor):.2f} ms, {min(floor) * 1e3:.2f} to {max(floor) * 1e3:.2f}"
     measured = {"one": single, "hundred": hundred, "threads": threads, "tail": tail, "shards": shards, "heard": heard}
+    measured |= {"polled": polled, "woken": woken}
     print(json.dumps({**measured, "context": context, "floor": floor, "said": floor_ms}))
 
 

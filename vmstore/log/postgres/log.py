@@ -27,6 +27,7 @@ from vmstore.log.frame import ERASED_SIZE, FILE_BYTES_MIN, Frame, cut, opened, r
 from vmstore.log.heads import Heads
 from vmstore.log.port import (
     NOTHING,
+    POLL_S,
     Append,
     ChainHead,
     CompactionResult,
@@ -38,6 +39,7 @@ from vmstore.log.port import (
 )
 from vmstore.log.postgres.connection import AGAIN, PAUSE_S, PAUSE_S_MAX, Connection, Params, Row, pause_for
 from vmstore.log.postgres.lease import Lease
+from vmstore.log.postgres.notify import Listener, Notifier, channel_of
 from vmstore.log.postgres.tables import COMMIT_TYPES, FRAME_TYPES, Statements
 from vmstore.log.rows import commit_of, frame_of, row_of
 
@@ -72,7 +74,7 @@ class PostgresLog:
 
     def __init__(
         self, conninfo: str, address: str, namespace: str, sql: Statements, *, me: str, readonly: bool = False,
-        wait_s: float | None = WAIT_S,
+        wait_s: float | None = WAIT_S, notify: bool = False,
     ) -> None:  # fmt: skip
         self.address = address
         self.wait_s = wait_s
@@ -90,7 +92,9 @@ class PostgresLog:
         self._destroyer = Lease(
             self._reading, sql.destroyer, sql.destroy_lease, sql.destroy_release, self._params(), wait_s
         )
-        ordinal, self._cell = self._standing()
+        ordinal, self._cell, uid = self._standing()
+        self._notifier = Notifier(conninfo, address, channel_of(uid)) if notify and not readonly else None
+        self._listener = Listener(conninfo, channel_of(uid)) if notify else None
         self._heads = Heads(ordinal)
         self._known = threading.Lock()  # over the heads and the last cell
         self._looked_s = 0.0  # when the log was last known to end where the heads do
@@ -98,11 +102,11 @@ class PostgresLog:
     def _params(self, **more: Any) -> dict[str, Any]:
         return {"namespace": self._namespace, "me": self._me, **more}
 
-    def _standing(self) -> tuple[int, int]:
+    def _standing(self) -> tuple[int, int, bytes]:
         rows = self._reading.rows(self._sql.standing, self._params())
         if not rows:
             raise StoreError(f"{self.address} has no namespace {self._namespace!r} any more", code="no-namespace")
-        return int(rows[0][0]), int(rows[0][1])
+        return int(rows[0][0]), int(rows[0][1]), bytes(rows[0][2])
 
     # ---- writing
 
@@ -219,7 +223,7 @@ class PostgresLog:
         """Takes in the heads of commits not seen yet; True, as all is known then."""
         with self._known:
             looked_s = seconds()
-            ordinal, cell = self._standing()
+            ordinal, cell, _ = self._standing()
             if ordinal > self._heads.end:
                 params = self._params(after=self._heads.end, upto=ordinal)
                 for at, session, last, digest in self._reading.rows(self._sql.since, params):
@@ -252,6 +256,8 @@ class PostgresLog:
                 raise self._writing.explained(error) from error
             there = self._resolved(laid.commits[0], error)
         if there:
+            if self._notifier is not None:
+                self._notifier.tell()
             with self._known:
                 for commit in laid.commits:
                     if commit.ordinal > self._heads.end:  # else another thread has seen it in the log
@@ -459,6 +465,13 @@ class PostgresLog:
         self._given_out(ordinal)
         return ordinal
 
+    def doze(self, at_most_s: float) -> None:
+        """Waits until there may be news: for a notification where the address asks for them, else for a moment."""
+        if self._listener is None:
+            pause_for(min(at_most_s, POLL_S))
+        else:
+            self._listener.wait(at_most_s, POLL_S)
+
     @property
     def last_cell(self) -> int:
         """The number of the last cell; 0 where there is none."""
@@ -528,6 +541,10 @@ class PostgresLog:
 
     def close(self) -> None:
         """Closes both connections; the server takes back what was held."""
+        if self._notifier is not None:
+            self._notifier.close()
+        if self._listener is not None:
+            self._listener.close()
         with suppress(psycopg.Error, StoreError):
             self._writing.close()
         self._reading.close()

@@ -2,7 +2,7 @@
 
     postgresql://user@host:5432/database?namespace=team-a&schema=vmstore&cache=/var/cache/vmstore&sslmode=require
 
-`namespace`, `schema` and `cache` are ours; the rest is libpq's. Without `cache` it is the user's cache folder.
+`namespace`, `schema`, `cache` and `notify` are ours; the rest is libpq's. Without `cache` it is the user's own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
 
 DEFAULT = "default"
 ORIGIN = "origin.json"
-OURS = ("namespace", "schema", "cache")
+OURS = ("namespace", "schema", "cache", "notify")
 
 
 class CacheOrigin(msgspec.Struct):
@@ -142,6 +142,9 @@ class PostgresBackend:
             raise InputError(
                 f"schema={schema[:60]!r} is no name of a schema; use letters, digits, underscores", code="not-a-name"
             )
+        if self._ours.get("notify", "0") not in ("0", "1"):
+            raise InputError("notify= in the address is 1, or 0 as without it", code="not-an-address")
+        self.notify = self._ours.get("notify") == "1"
         self.schema = schema
         self.sql = statements(f'"{schema}"' if schema else "")
 
@@ -282,6 +285,7 @@ def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
         me=me,
         readonly=opening.readonly,
         wait_s=opening.wait_s,
+        notify=place.backend.notify,
     )
 
     def room() -> int:

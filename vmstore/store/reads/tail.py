@@ -8,15 +8,25 @@ import msgspec
 
 from vmstore.core.mutation import Unknown, decode
 from vmstore.errors import InputError, UnknownError
+from vmstore.log.port import wait_beyond
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import Entry
 
 
-def tail(namespace: Namespace, after: str | None, limit: int | None) -> Iterator[Entry]:
+def tail(namespace: Namespace, after: str | None, limit: int | None, wait_s: float = 0.0) -> Iterator[Entry]:
     """Mutations after a cursor, up to now; `limit` of them where one is given.
 
-    Others may write meanwhile: no mutation is left out or returned twice, and a commit is returned whole.
+    Others may write meanwhile: no mutation is left out or returned twice, and a commit is returned whole. Where there
+    is none yet the first is waited for, for up to `wait_s` seconds.
     """
+    end, entry = namespace.let.log.ordinal, None
+    for entry in _tail(namespace, after, limit):
+        yield entry
+    if entry is None and limit != 0 and wait_s > 0 and wait_beyond(namespace.log, end, wait_s):
+        yield from _tail(namespace, after, limit)
+
+
+def _tail(namespace: Namespace, after: str | None, limit: int | None) -> Iterator[Entry]:
     ordinal, skip = _cursor(after)
     if ordinal > namespace.let.log.ordinal:
         raise UnknownError(

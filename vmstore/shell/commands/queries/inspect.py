@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import vmstore
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROWS = 40  # of a long answer on a terminal
+FOLLOWED_S = 60.0  # waited for the next mutation at once
 
 
 def info(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -232,6 +234,9 @@ def lineage(session: vmstore.Session, root: str, relations: Sequence[PageLink], 
 def tail(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints mutations in the order they were logged."""
     with open_to_ask(arguments) as store:
+        if arguments.follow:
+            _follow(store, arguments, screen)
+            return 0
         entries = store.tail(arguments.after, limit=arguments.limit)
         if arguments.json:
             listed = list(entries)
@@ -241,6 +246,19 @@ def tail(arguments: argparse.Namespace, screen: Screen) -> int:
             for entry in entries:
                 screen.show(format_session.entry(entry))
     return 0
+
+
+def _follow(store: vmstore.Store, arguments: argparse.Namespace, screen: Screen) -> None:
+    """Prints what is logged until Ctrl-C, or as many as were asked for; as JSON an object a line."""
+    cursor, left = arguments.after, arguments.limit
+    with suppress(KeyboardInterrupt):
+        while left is None or left > 0:
+            for entry in store.tail(cursor, limit=left, wait_s=FOLLOWED_S):
+                cursor, left = entry.cursor, None if left is None else left - 1
+                if arguments.json:
+                    screen.json(entry, one_line=True)
+                else:
+                    screen.show(format_session.entry(entry))
 
 
 def _text(screen: Screen, text: str) -> None:
@@ -310,6 +328,9 @@ def _what_to_compare(arguments: argparse.Namespace) -> str | None:
 def _add_tail(parser: Parser) -> None:
     parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")
     parser.add_argument("--limit", type=whole_number, metavar="N", help="at most N mutations")
+    parser.add_argument(
+        "--follow", action="store_true", help="wait for more until Ctrl-C; with --json an object a line"
+    )
 
 
 COMMANDS = (
@@ -426,8 +447,12 @@ COMMANDS = (
         "query",
         "mutations in the order they were logged",
         "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
-        "gave: one a line, or with --json one object with the cursor to go on from.",
-        ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
+        "gave: one a line, or with --json one object with the cursor to go on from. --follow waits for more.",
+        (
+            "vmstore tail agent.vms --limit 20",
+            "vmstore tail agent.vms --after 812.3 --json",
+            "vmstore tail agent.vms --after 812.3 --follow",
+        ),
         tail,
         (add_store, _add_tail),
     ),
