@@ -13,7 +13,7 @@ from tests.replay.told import lived, shorten
 from vmstore.errors import InputError
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
-from vmstore.replay.sweep import Task, TaskQueue, sweep
+from vmstore.replay.sweep import Task, sweep
 from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.store.replay_sweep import NamespaceReader, OpenNamespaceReader, live_sessions, replays, what_ifs
 
@@ -50,7 +50,7 @@ def right() -> list[Run]:
 def test_a_sweep_is_its_tasks() -> None:
     """Runs come in the order of the tasks, each session is read once, and progress counts to the end."""
     source, seen = CountedStore(), []
-    assert sweep(source, TASKS, processes=1, progress=lambda done, total: seen.append((done, total))) == right()
+    assert sweep(source, TASKS, workers=1, progress=lambda done, total: seen.append((done, total))) == right()
     assert source.read_names == ["1", "2", "3"]
     assert seen == [(nth, 9) for nth in range(1, 10)]
 
@@ -59,18 +59,18 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """What is in the results file is not computed again, a torn line is, and another task is not taken for it."""
     path = tmp_path / "sweep.jsonl"
     with pytest.raises(InputError, match="power"):
-        sweep(CountedStore(stops=2), TASKS, processes=1, results=path)
+        sweep(CountedStore(stops=2), TASKS, workers=1, results=path)
     assert path.read_bytes().count(b"\n") == 6
     path.write_bytes(path.read_bytes()[:-40])
     source, seen = CountedStore(), []
-    actual = sweep(source, TASKS, processes=1, results=path, progress=lambda done, total: seen.append(done))
+    actual = sweep(source, TASKS, workers=1, results=path, progress=lambda done, total: seen.append(done))
     assert actual == right()
     assert source.read_names == ["2", "3"] and seen == [6, 7, 8, 9]
     assert path.read_bytes().count(b"\n") == 9
     nothing = CountedStore()
-    assert sweep(nothing, TASKS, processes=1, results=path) == right() and nothing.read_names == []
+    assert sweep(nothing, TASKS, workers=1, results=path) == right() and nothing.read_names == []
     moved_on = [Task("1", 2, None)]
-    assert sweep(nothing, moved_on, processes=1, results=path) and nothing.read_names == ["1"]
+    assert sweep(nothing, moved_on, workers=1, results=path) and nothing.read_names == ["1"]
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\n", "utf-8")
     with refused("not-a-result", InputError, "line 1"):
-        sweep(CountedStore(), TASKS, processes=1, results=path)
+        sweep(CountedStore(), TASKS, workers=1, results=path)
     assert path.read_text("utf-8") == "dear diary\n"
 
 
@@ -91,23 +91,13 @@ def test_two_processes_say_what_one_does(store_path: Path, tmp_path: Path) -> No
         assert live_sessions(store) == ["s1", "s2"]
         changes = what_ifs(["lru", "default"], [4_000, 9_000])
         assert len(changes) == 4
-        alone = replays(store, ["s1", "s2"], changes, processes=1)
+        alone = replays(store, ["s1", "s2"], changes, workers=1)
         tasks = [
             Task(name, store.session(name).info().position, changed)
             for name in ("s1", "s2")
             for changed in (None, *changes)
         ]
-        together = sweep(NamespaceReader(store_path, "default"), tasks, processes=2, results=tmp_path / "r.jsonl")
+        together = sweep(NamespaceReader(store_path, "default"), tasks, workers=2, results=tmp_path / "r.jsonl")
         assert together == [*alone["s1"], *alone["s2"]]
         assert any(run.fallbacks for run in together)
-        assert sweep(OpenNamespaceReader(store._ns), tasks, processes=1) == together
-
-
-def test_a_process_stays_with_its_session() -> None:
-    """Each process goes on with the session it has read, takes one nobody has begun, and helps where all are begun."""
-    waiting = TaskQueue([Task(name, 1, {"l0_tokens_max": n}) for name in "ab" for n in range(3)])
-    taken = [(worker, waiting.next(worker)) for worker in (0, 1, 0, 1, 1, 1, 0, 0)]
-    assert [(worker, task and task.session) for worker, task in taken] == [
-        (0, "a"), (1, "b"), (0, "a"), (1, "b"), (1, "b"), (1, "a"), (0, None), (0, None),
-    ]  # fmt: skip
-    assert len({task.key for _, task in taken if task is not None}) == 6
+        assert sweep(OpenNamespaceReader(store._ns), tasks, workers=1) == together

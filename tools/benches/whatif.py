@@ -34,13 +34,13 @@ def measure(bench: Bench) -> Iterator[Row]:
     first = next(iter(positions.items()))
 
     def swept(processes: int) -> None:
-        runs = sweep(source, tasks, processes=processes)
+        runs = sweep(source, tasks, workers=processes)
         assert len(runs) == len(tasks) and any(run.measures.faults for run in runs)
 
     contenders = {
         "one": Act(lambda: swept(1)),
         "two": Act(lambda: swept(2)),
-        "table": Act(lambda: sweep(source, [Task(*first, item) for item in nine], processes=1)),
+        "table": Act(lambda: sweep(source, [Task(*first, item) for item in nine], workers=1)),
     }
     times = bench.race(contenders, bench.size(5, 2), clock=wall)
     yield row(SWEEP, ratios(times["one"], times["two"]))

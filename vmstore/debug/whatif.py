@@ -88,11 +88,11 @@ class WhatIfs:
         try:
             run(0, len(changes) + 1)
             if isinstance(session, Live):
-                return run_values(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
+                return run_values(name, replays(self._store, [name], changes, workers=1, progress=run)[name])
             scratch = self._scratch(session)
             first = WhatIfRow(policies[0] if policies else None, budgets[0] if budgets else None, name)
             driven = scratch.session(first).name
-            found = run_values(name, replays(scratch.store, [driven], changes, processes=1, progress=run)[driven])
+            found = run_values(name, replays(scratch.store, [driven], changes, workers=1, progress=run)[driven])
             return {**found, "redriven": True}
         finally:
             self.progress.pop(name, None)

@@ -13,11 +13,13 @@ from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.results import to_json
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
-from vmstore.replay.sweep import Progress, Task, sweep
+from vmstore.replay.sweep import SessionSource, Task, sweep
 from vmstore.replay.whatif import Run
 from vmstore.store.replay import stimuli_of
 from vmstore.views.branch import Branch
 from vmstore.views.projectors.decisions import in_force
+from vmstore.workers.choice import Choice
+from vmstore.workers.executor import Progress
 
 if TYPE_CHECKING:
     from vmstore.store.store import Store
@@ -65,27 +67,28 @@ def replays(
     sessions: Sequence[str],
     changes: Sequence[dict[str, Any]],
     *,
-    processes: int | None = None,
+    workers: Choice = None,
     results: Path | None = None,
     price: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, list[Run]]:
     """Sessions, each as it was and under every change of settings: the recorded run first.
 
-    Other processes help where there is enough to do; see `vmstore.replay.sweep` for `results`.
+    `workers` are chosen as `vmstore.workers.choice` says; by default processes help where there is enough to do. See
+    `vmstore.replay.sweep` for `results`.
     `price` is what a token costs more where no provider has it cached, in nano-dollars.
     """
     ns = store._ns
     with_recorded: list[dict[str, Any] | None] = [None, *changes]
     tasks = [Task(name, store.session(name).info().position, change) for name in sessions for change in with_recorded]
-    if ns.place is None or ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
-        processes = 1
-    source = (
-        OpenNamespaceReader(ns)
-        if ns.place is None or ns.views_folder is None
-        else NamespaceReader(ns.place.backend, ns.name, ns)
-    )
-    runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
+    source: SessionSource
+    if ns.place is None or ns.views_folder is None:
+        source, workers = OpenNamespaceReader(ns), 1
+    else:
+        source = NamespaceReader(ns.place.absolute().backend, ns.name, ns)
+        if workers is None and sum(task.position for task in tasks) < SPREAD_MUTATIONS:
+            workers = 1
+    runs = sweep(source, tasks, workers=workers, results=results, price=price, progress=progress)
     return {name: runs[nth * len(with_recorded) : (nth + 1) * len(with_recorded)] for nth, name in enumerate(sessions)}
 
 

@@ -1,0 +1,1 @@
+"""Work divided into units that many processes do at once."""
