@@ -41,7 +41,7 @@ def load(db: duckdb.DuckDBPyConnection, name: str, columns: Columns, table: str)
     """Puts a table's columns into a new table that only this connection sees."""
     db.register("given", columns)
     try:
-        db.execute(f"CREATE TEMP TABLE {table} AS {_select(name, columns)}")
+        db.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {_select(name, columns)}")
     finally:
         db.unregister("given")
 

@@ -117,8 +117,11 @@ class ColumnStore(after_fork.Owner):
         lane = Branch(self._ns.views, key)
         return lane.upto(end if position is None else basis(lane, Position(position)).position)
 
-    def relations(self) -> duckdb.DuckDBPyConnection:
-        """A connection of its own with the tables of the segments and of what is newer, and `sessions`; close it."""
+    def relations(self, db: duckdb.DuckDBPyConnection | None = None, suffix: str = "") -> duckdb.DuckDBPyConnection:
+        """A connection of its own with the tables of the segments and of what is newer, and `sessions`; close it.
+
+        With `db` they are put into that one, their names ending in `suffix`.
+        """
         shelf = self.shelf
         from vmstore.columns.relations import relations
 
@@ -126,7 +129,7 @@ class ColumnStore(after_fork.Owner):
             rows: Any = self._ns.views.execute(
                 "SELECT session, name, user, agent, title FROM sessions WHERE hidden = 0"
             ).fetchall()
-            return shelf.reading(ordinal, lambda held: relations(held, rows))
+            return shelf.reading(ordinal, lambda held: relations(held, rows, db, suffix))
 
     def tables(self) -> duckdb.DuckDBPyConnection:
         """The same for one question after the other: kept until something is written."""

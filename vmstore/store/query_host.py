@@ -220,10 +220,10 @@ class OpenQueryHost:
         with self._ns.asking():
             return self._ns.closeness.of(asked, moments, texts)
 
-    def columns(self) -> Any:
+    def columns(self, beside: Any = None, suffix: str = "") -> Any:
         """The tables of the column segments at the moment that is held; None where the extra is not installed."""
         try:
-            return self._columns.tables()
+            return self._columns.relations(beside, suffix) if suffix else self._columns.tables()
         except InputError:  # numpy or duckdb is not there
             return None
 

@@ -145,8 +145,11 @@ class Host(Protocol):
     def closeness(self, question: str, moments: Sequence[tuple[Branch, int]], texts: Any) -> tuple[Any, str | None]:
         """How close the texts of some lanes are to a question by an embedder; a note to go with the answer."""
 
-    def columns(self) -> Any:
-        """A DuckDB connection with the tables of the column segments at the moment that is held; None without them."""
+    def columns(self, beside: Any = None, suffix: str = "") -> Any:
+        """A DuckDB connection with the tables of the column segments at the moment that is held; None without them.
+
+        With a `suffix` it is a new one, or the one `beside`, in which the names of the tables end so.
+        """
 
     def verified(self, session: str | None, check: Callable[[], object]) -> Any:
         """What verify finds in the store, or in one session; `check` may end it."""

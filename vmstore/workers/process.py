@@ -87,12 +87,28 @@ def serve(line: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, and ends us
     connection: Connection = Connection(line)
     try:
-        work = connection.recv()
+        work = _received(connection)
         while True:
             outcome = done(work, connection.recv())
             connection.send((outcome.answer, sendable(outcome.error)))
     except (EOFError, OSError):
         pass
+
+
+def _received(connection: Connection) -> Callable[[Any], Any]:
+    """The work that was sent; of what cannot be read here, work that says so of every unit."""
+    try:
+        work: Callable[[Any], Any] = connection.recv()
+        return work
+    except (EOFError, OSError):
+        raise
+    except Exception as error:
+        unread = StoreError(f"the work cannot be read by another process ({error})", code="unit-failed")
+
+        def refuse(task: object) -> None:
+            raise unread
+
+        return refuse
 
 
 def sendable(error: Exception | None) -> Exception | None:

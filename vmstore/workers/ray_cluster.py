@@ -34,6 +34,7 @@ class RayCluster:
         given: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if address == LOCAL:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            os.environ.setdefault("RAY_worker_niceness", "0")  # a process of ours is as nice as we are, and no more
             given |= {"address": "local", "include_dashboard": False}
             given["runtime_env"] = {"env_vars": {"PYTHONPATH": paths}}
         else:

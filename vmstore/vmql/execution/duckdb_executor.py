@@ -8,7 +8,8 @@ log; which way was taken changes no answer.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from vmstore.core.mutation import (
     MUTATION_NAMES,
@@ -53,19 +54,31 @@ COLUMNS = {
     "tokens": f"CASE m.kind WHEN {Reply.NUMBER} THEN m.tokens_out ELSE m.tokens END",
 }
 """What the columns say of each field of MUTATIONS that they hold."""
-_NAMED = " JOIN sessions s ON s.session = m.session"
 FEW = 16  # lanes that are written out: beyond them a join is quicker
 
 
+class Source(NamedTuple):
+    """The tables of one log in a connection, by what their names end in; what is constant in its rows; its scope."""
+
+    suffix: str
+    constants: Mapping[str, str]
+    scope: Scope
+
+
 def suits(found: Plan, scope: Scope) -> bool:
-    """Whether a plan sums what the columns hold, in words that both databases mean alike, over much."""
+    """Whether a plan sums what the columns hold, over much."""
+    return sums(found) and mutations_in(scope) >= MANY
+
+
+def sums(found: Plan, constants: Collection[str] = ()) -> bool:
+    """Whether a plan sums what the columns hold, or constants, in words that both databases mean alike."""
     if found.relation.name != "MUTATIONS" or found.plain is not None:
         return False
     used = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
     alike = called <= ALIKE and not re.search(r"LIKE|->|%| [*/-] | \+ (?!1\Z)|DISTINCT", found.body)
-    return summed and alike and used <= COLUMNS.keys() and mutations_in(scope) >= MANY
+    return summed and alike and used <= {*COLUMNS, *constants}
 
 
 def mutations_in(scope: Scope) -> int:
@@ -78,16 +91,26 @@ def mutations_in(scope: Scope) -> int:
     return found
 
 
-def answer(db: Any, found: Plan, scope: Scope, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of a plan that suits, asked of a connection with the tables of the segments."""
-    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in COLUMNS.items() if f'"{name}"' in found.body)
-    join = _NAMED if COLUMNS["session"] in columns else ""
-    rows = f"FROM (SELECT {columns or 'NULL'} FROM mutations m{join}{_bounds(scope)}) g"
-    body = found.body.replace(START, rows)
+def answer(db: Any, found: Plan, sources: Sequence[Source], values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of a plan that suits, asked of a connection with the tables of the segments of each source."""
+    rows = " UNION ALL ".join(_rows(found, source) for source in sources)
+    body = found.body.replace(START, f"FROM ({rows}) g")
     names = [name for name in values if re.search(rf":{name}\b", body)]
     body = re.sub(r"(?<!:):(\w+)", r"$\1", body)
     taken: list[tuple[Any, ...]] = db.execute(body, {name: values[name] for name in names}).fetchall()
     return taken
+
+
+def _rows(found: Plan, source: Source) -> str:
+    """The columns that a plan wants of the mutations of one log."""
+    held = {**{name: _text(value) for name, value in source.constants.items()}, **COLUMNS}
+    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in held.items() if f'"{name}"' in found.body)
+    join = f" JOIN sessions{source.suffix} s ON s.session = m.session" if COLUMNS["session"] in columns else ""
+    return f"SELECT {columns or 'NULL'} FROM mutations{source.suffix} m{join}{_bounds(source.scope)}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _bounds(scope: Scope) -> str:

@@ -44,6 +44,11 @@ class QueryEngine:
             return self.answer(text, session=session, params=params, limits=limits)
         return self.answer(parse(text), session=session, params=params, text=text, limits=limits)
 
+    @property
+    def runner(self) -> Runner:
+        """What plans and runs them."""
+        return self._runner
+
     def forget(self) -> None:
         """Forgets the statements that were asked, their plans and what they read."""
         text_cache.forget()
@@ -86,15 +91,17 @@ class QueryEngine:
         limits: Limits,
     ) -> Result:
         """Answers a statement of SQL over the relations at a moment; its limits are seconds, rows and bytes."""
-        from vmstore.vmql.execution.sql import SqlDoor
+        from vmstore.vmql.execution.sql import MomentReader, SqlDoor
 
+        began = self._runner.world.ticks()
         within = QueryLimits.of(*limits)
         watch = LimitedQuery(within, self._runner.world.ticks, text)
         with self._adding:
             self._asked.add(watch)
             if self._door is None:
-                self._door = SqlDoor(self._runner)
-        return self._door.answer(text, at, session, params, within, watch)
+                self._door = SqlDoor(self._runner.world.ticks)
+        reader = MomentReader(self._runner, at, session, text, watch)
+        return self._door.answer(text, reader, params, within, watch, began)
 
     def interrupt(self, thread: int | None = None) -> None:
         """Stops every query that is being answered, or those that one thread asked, from any thread."""

@@ -114,6 +114,16 @@ class Runner:
         finally:
             self._spare.append(prepared)
 
+    @contextmanager
+    def scratch(self, watch: Cancellation, wrong: Wrong = _as_it_is) -> Iterator[apsw.Connection]:
+        """A database of its own, in memory, that knows the functions of VMQL and ends with the `with`."""
+        db = self._fresh().db
+        try:
+            with _watched(db, watch, wrong):
+                yield db
+        finally:
+            db.close()
+
     def _fresh(self) -> PreparedConnection:
         db = apsw.Connection(":memory:")
         virtual_table.register(db)

@@ -117,18 +117,26 @@ class Query:
             if self.dry:
                 return self.result(kind, basis or scope.basis, found, iter(()))
         if source is None or found.plain is None:
-            wrong = self._wrong(columns, tail, viewed=source is None)
-            taken = self._shown(found, self._run(found, scope, source, wrong))
+            wrong = self.wrong(columns, tail, viewed=source is None)
+            taken = self.shown(found, self._run(found, scope, source, wrong))
         else:
             taken = self._taken(source(), found.plain)
-            taken = taken if ready else self._shown(found, taken)
+            taken = taken if ready else self.shown(found, taken)
         return self.result(kind, basis or scope.basis, found, taken)
 
     def kept(self, relation: Relation, columns: tuple[SelectItem, ...], scope: Scope) -> Iterator[Row]:
         """All rows of a relation in a scope, as they are kept: part of the work of an answer."""
         key = ("kept", relation.name, columns, scope.shape)
         plan = self.runner.planned(key, relation, columns, Tail(), scope.shape, None, shown=False)
-        return self._run(plan, scope, None, self._wrong(columns, Tail(), viewed=True))
+        return self._run(plan, scope, None, self.wrong(columns, Tail(), viewed=True))
+
+    def raw(
+        self, relation: Relation, columns: tuple[SelectItem, ...], tail: Tail, scope: Scope, make: Make | None
+    ) -> Iterator[Row]:
+        """The rows of a relation that a tail chooses, as they are kept: part of the work of an answer."""
+        found = self.runner.planned(("", columns), relation, columns, tail, scope.shape, None, shown=False)
+        source = None if make is None else make(found._replace(plain=None))
+        return self._run(found, scope, source, self.wrong(columns, tail, viewed=source is None))
 
     def passed(
         self, relation: Relation, columns: Sequence[SelectItem], tail: Tail, scope: Scope, path: str
@@ -136,7 +144,7 @@ class Query:
         """The rows that a statement looks at before it answers: planned beside it, never part of the answer."""
         key = (self.key, relation.name, scope.shape, "passed")
         plan = self.runner.planned(key, relation, columns, tail, scope.shape, path)
-        return self._shown(plan, self._run(plan, scope, None, self._wrong(columns, tail, viewed=True)))
+        return self.shown(plan, self._run(plan, scope, None, self.wrong(columns, tail, viewed=True)))
 
     def result(self, kind: str, basis: dict[str, Any], found: Plan, taken: Iterator[Row]) -> Result:
         """An answer of a plan."""
@@ -159,7 +167,7 @@ class Query:
             return map(itemgetter(*places), rows)
         return ((row[places[0]],) for row in rows)
 
-    def _wrong(self, columns: Sequence[SelectItem], tail: Tail, *, viewed: bool) -> Wrong:
+    def wrong(self, columns: Sequence[SelectItem], tail: Tail, *, viewed: bool) -> Wrong:
         """Says what is too large, or was built wrongly; None where the views may be damaged."""
 
         def wrong(error: apsw.Error) -> VmstoreError | None:
@@ -180,7 +188,7 @@ class Query:
 
             columns = self.world.columns() if duckdb_executor.suits(found, scope) else None
             if columns is not None:
-                return iter(duckdb_executor.answer(columns, found, scope, values))
+                return iter(duckdb_executor.answer(columns, found, [duckdb_executor.Source("", {}, scope)], values))
             values["rows"] = apsw.pyobject(source)
             return self.runner.made(sql, values, self.watch, wrong)
         return iter(self.runner.viewed(sql, values, self.watch, wrong))
@@ -277,7 +285,7 @@ class Query:
             raise fault(message, "not-single", node.span, hint=hint)
         return values[0] if values else None
 
-    def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
+    def shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
         """Rows as they are shown; of a limited answer the one beyond is held back."""
         shows = found.shows
         if found.limit is not None:

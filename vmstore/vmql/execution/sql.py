@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import apsw
 
@@ -66,26 +66,27 @@ class SqlConnection(NamedTuple):
     refused: list[str]  # what the authorizer did not let
 
 
-class SqlDoor:
-    """Answers SQL over the relations of one namespace."""
+class Reader(Protocol):
+    """What the tables of a statement read, and the moment it holds for."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    basis: dict[str, Any]
+
+    def read(self, relation: Relation, columns: tuple[str, ...], moment: Moment, filters: Filters) -> list[Row]:
+        """Columns of a relation's rows at a moment; those of other values may be left out, not those of these."""
+        ...
+
+
+class SqlDoor:
+    """Answers SQL over relations, each a table."""
+
+    def __init__(self, ticks: Callable[[], int], tables: Mapping[str, Relation] = TABLES) -> None:
+        self._ticks, self._tables = ticks, tables
         self._spare: list[SqlConnection] = []
 
     def answer(
-        self,
-        text: str,
-        at: AsOf,
-        session: str | None,
-        params: Mapping[str, Any],
-        limits: QueryLimits,
-        watch: LimitedQuery,
+        self, text: str, reader: Reader, params: Mapping[str, Any], limits: QueryLimits, watch: LimitedQuery, began: int
     ) -> Result:
         """The rows of the one statement of a text, all of them."""
-        world = self._runner.world
-        began = world.ticks()
-        reader = MomentReader(self._runner, at, session, text, watch)
         prepared = self._spare.pop() if self._spare else self._fresh()
         prepared.source.begin(reader.read)
         prepared.refused.clear()
@@ -109,12 +110,11 @@ class SqlDoor:
             self._spare.append(prepared)
         types = [_type(row[at] for row in rows) for at in range(len(columns))]
         named = [Column(*column) for column in zip(unlike(columns), types, strict=True)]
-        return Result("table", reader.basis, named, iter(rows), watch=Cancellation(), ticks=world.ticks, began=began)
+        return Result("table", reader.basis, named, iter(rows), watch=Cancellation(), ticks=self._ticks, began=began)
 
-    @staticmethod
-    def _fresh() -> SqlConnection:
+    def _fresh(self) -> SqlConnection:
         db = apsw.Connection(":memory:")
-        source, refused = sql_tables.register(db), list[str]()
+        source, refused = sql_tables.register(db, self._tables), list[str]()
         sql_functions.register(db)
         db.execute("PRAGMA temp_store = MEMORY")
         modules = {name for (name,) in db.execute("SELECT name FROM pragma_module_list")}
@@ -203,8 +203,11 @@ def _given(params: Mapping[str, Any], text: str) -> dict[str, Any]:
 class MomentReader:
     """Reads relations for one statement: every session as it stood when the statement was asked."""
 
-    def __init__(self, runner: Runner, at: AsOf, session: str | None, text: str, watch: LimitedQuery) -> None:
+    def __init__(
+        self, runner: Runner, at: AsOf, session: str | None, text: str, watch: LimitedQuery, *, many: bool = False
+    ) -> None:
         self._runner, self._session, self._text, self._watch = runner, session, text, watch
+        self._many = many  # whether all sessions are asked, however many there are
         self._scopes: dict[tuple[Moment, bool], Scope] = {}
         self._at = moment_of(at)
         with runner.world.asking():
@@ -272,7 +275,7 @@ class MomentReader:
         unit, number, name = moment
         at = self._at if unit is None else _moment_node(unit, number)
         session, names = self._session if name is None else str(name), self._names()
-        if session is None and len(names) == 1:
+        if session is None and len(names) == 1 and not self._many:
             session = names[0]
         many = session is None
         tail = Tail(as_of=at, scope=None if session is None else InSession(name=Value(value=session)))

@@ -9,7 +9,7 @@ found by an index over them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import apsw
@@ -171,9 +171,9 @@ def suits(field: Field, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def register(db: apsw.Connection) -> Source:
+def register(db: apsw.Connection, tables: Mapping[str, Relation] = TABLES) -> Source:
     """Has a connection know the tables; what they read."""
     source = Source()
-    for name, relation in TABLES.items():
+    for name, relation in tables.items():
         SqlTable(source, relation).register(db, name)
     return source

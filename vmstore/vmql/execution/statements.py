@@ -68,13 +68,13 @@ def relation(query: Query, statement: nodes.RelationQuery) -> Result:
     found = shows.named(statement.name, RELATIONS, statement.span)
     with query.asking():
         scope = query.scope(statement.tail, wide=found.wide)
-        make = _maker(query, found, scope, statement.tail)
+        make = maker_of(query, found, scope, statement.tail)
         if found.now and not statement.tail.ever:
             scope.basis["valid_at"] = iso(scope.need("valid_at"))
         return query.select(found, statement.columns, statement.tail, scope, make=make, ready=found.name == "MUTATIONS")
 
 
-def _maker(query: Query, relation: Relation, scope: Scope, tail: nodes.Tail) -> Make | None:
+def maker_of(query: Query, relation: Relation, scope: Scope, tail: nodes.Tail) -> Make | None:
     """What makes the rows of a relation: most relations are SQL, and load nothing for it."""
     if not relation.made:
         return None
