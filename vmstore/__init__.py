@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from vmstore.store.breakpoints import Breakpoint
     from vmstore.store.debug import Debug
     from vmstore.store.encrypt import EncryptionReport, RekeyReport, encrypt, rekey
+    from vmstore.store.fleet.fleet import Fleet, LeftOut, open_fleet
     from vmstore.store.ledger_model import LedgerModel
     from vmstore.store.lineage import Lineage
     from vmstore.store.live.checkpoints import Checkpoint
@@ -229,7 +230,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     # opens a store, or records what a client sends
-    "open", "memory_store", "wrap", "aio", "Store", "Session", "Live", "LiveSettings", "LiveOptions", "Context",
+    "open", "memory_store", "open_fleet", "Fleet", "LeftOut", "wrap", "aio", "Store", "Session", "Live",
+    "LiveSettings", "LiveOptions", "Context",
     "Batch", "preset", "read_settings",
     # moments
     "AsOf", "Moment", "Head", "Turn", "Call", "Position", "Time", "LoggedTime",
@@ -288,6 +290,7 @@ __all__ = [
 _HOMES = {
     "vmstore.store.store": "open=open_store memory_store Store",
     "vmstore.store.session": "Session",
+    "vmstore.store.fleet.fleet": "open_fleet Fleet LeftOut",
     "vmstore.store.live.live_session": "Live",
     "vmstore.vm.kernel.keywords": "LiveSettings",
     "vmstore.store.live.options": "LiveOptions",

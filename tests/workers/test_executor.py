@@ -17,7 +17,7 @@ from tests.refusals import refused
 from tests.replay.lives import live
 from vmstore.errors import InputError, StoreError
 from vmstore.workers.choice import chosen
-from vmstore.workers.executor import Unit, UnitsFailed, Workers, answers, grouped, outcomes
+from vmstore.workers.executor import Unit, Workers, answers, grouped, outcomes
 from vmstore.workers.process import LocalPool, WorkerProcess
 
 SCRIPT = """
@@ -73,9 +73,9 @@ def test_what_a_unit_raises_is_named_and_the_others_are_kept(workers: Workers) -
     kept: list[float] = []
     for crew in (None, workers):
         kept.clear()
-        with pytest.raises(UnitsFailed, match="1 of 3 units of work failed: unit 0: division by zero") as raised:
+        with refused("units-failed", StoreError, "1 of 3", "unit 0: division by zero") as raised:
             answers(crew, halved, units(1, 0, 2), keep=lambda unit, answer: kept.append(answer))
-        assert sorted(kept) == [0.5, 1.0] and raised.value.failed[0][0] == "unit 0"
+        assert sorted(kept) == [0.5, 1.0] and isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
 def test_a_worker_that_is_killed_costs_one_unit(workers: Workers) -> None:

@@ -38,9 +38,8 @@ def relations(
 
 
 def _name(db: duckdb.DuckDBPyConnection, sessions: list[Named], table: str) -> None:
-    db.execute(
-        f'CREATE OR REPLACE TEMP TABLE {table}(session BIGINT, "name" VARCHAR, "user" VARCHAR, agent VARCHAR, title VARCHAR)'
-    )
+    named = ", ".join(f'"{name}" VARCHAR' for name in SESSIONS[1:])
+    db.execute(f"CREATE OR REPLACE TEMP TABLE {table}(session BIGINT, {named})")
     if sessions:
         keys, *texts = zip(*sessions, strict=True)
         given = {"session": np.array(keys, np.int64)}

@@ -11,8 +11,10 @@ from vmstore.errors import InputError, UnknownError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from vmstore.core.address import Address
+    from vmstore.store.fleet.fleet import Fleet
 
 NAMESPACE = "default"
 KEY_FILE = "VMSTORE_KEY_FILE"
@@ -57,6 +59,22 @@ def opened_to_ask(
     mode = "r" if read_only else backend.mode(namespace)
     key = key_of(store_key, path, namespace)
     return vmstore.open(path, mode, namespace=namespace, key=key, prices=prices, wait_s=wait_s)
+
+
+def opened_fleet(
+    stores: Sequence[str],
+    namespaces: str,
+    *,
+    read_only: bool = False,
+    store_key: str | None = None,
+    prices: str | None = None,
+    wait_s: float = WAIT_S,
+) -> Fleet:
+    """Namespaces of existing stores, named with commas between them or `*` for all, to be asked as one."""
+    from vmstore.store.fleet.fleet import open_fleet
+
+    names = [name for name in namespaces.split(",") if name]
+    return open_fleet(stores, names, key=key_named(store_key), prices=prices, wait_s=wait_s, read_only=read_only)
 
 
 def open_to_change(arguments: argparse.Namespace) -> vmstore.Store:

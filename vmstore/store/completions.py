@@ -12,7 +12,7 @@ from vmstore.vm.policies.registry import names as policies
 from vmstore.vmql.diagnostics.complete import Expect, completions
 from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS, field_of
 from vmstore.vmql.relations.catalog import NAMED as NAMING
-from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.relations.relation import Field, Relation
 from vmstore.vmql.scalars import FUNCTIONS
 from vmstore.vmql.syntax.printer import quoted
 
@@ -60,12 +60,20 @@ class Candidate(NamedTuple):
 
 
 class Candidates:
-    """The ways a statement can continue. `settings` and `subjects` (of SHOW) belong to the shell that has settings."""
+    """The ways a statement can continue. `settings` and `subjects` (of SHOW) belong to the shell that has settings.
+
+    `before` are the columns that every relation has where many namespaces are asked.
+    """
 
     def __init__(
-        self, ask: Ask, settings: Sequence[str] = (), subjects: Sequence[str] = ("relations", "functions")
+        self,
+        ask: Ask,
+        settings: Sequence[str] = (),
+        subjects: Sequence[str] = ("relations", "functions"),
+        before: Sequence[Field] = (),
     ) -> None:
         self._ask = ask
+        self._before = {field.name: field for field in before}
         self._fixed = {**FIXED, "setting": tuple(settings), "subject": tuple(subjects)}
 
     def of(self, statement: str) -> list[Candidate]:
@@ -92,7 +100,7 @@ class Candidates:
         """The names of one kind, with what they are."""
         relation = _relation(expect)
         if kind == "column" and relation is not None:
-            yield from ((field.name, field.meaning) for field in relation.fields.values())
+            yield from ((field.name, field.meaning) for field in (*self._before.values(), *relation.fields.values()))
             yield from _beside(relation, expect.prefix)
         elif kind == "function":
             yield from ((f"{name}(", function.meaning) for name, function in FUNCTIONS.items())
@@ -109,6 +117,9 @@ class Candidates:
             yield from ((quoted(name) if expect.quoted else name, "policy") for name in policies())
         relation = _relation(expect)
         field = None if relation is None or expect.column is None else field_of(relation, expect.column)
+        if relation is not None and expect.column in self._before:
+            statement = f"SESSIONS {expect.column} WHERE {expect.column} LIKE $begins BY {expect.column} LIMIT {MOST}"
+            yield from self._asked(statement, expect, expect.column)
         if relation is None or field is None:
             return
         if field.form.words is not None:

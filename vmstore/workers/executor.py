@@ -23,11 +23,12 @@ Progress = Callable[[int, int], None]
 
 
 class Unit(NamedTuple, Generic[Task]):
-    """A unit of work: its name in messages, what is to be done, and how many rows that reads."""
+    """A unit of work: its name in messages, what is to be done, how many rows that reads, its number among all."""
 
     name: str
     task: Task
     rows: int = 1
+    number: int = 0
 
 
 class Outcome(NamedTuple, Generic[Task, Answer]):
@@ -86,26 +87,16 @@ class WorkerEnded(Exception):  # noqa: N818  it says what happened to whom
     """A worker that is there no more; its message says how it ended."""
 
 
-class UnitsFailed(StoreError):
-    """Units of work failed for different reasons; `failed` has each with what it raised. The others were done."""
-
-    code = "units-failed"
-
-    def __init__(self, message: str, failed: Sequence[tuple[str, Exception]] = ()) -> None:
-        super().__init__(message)
-        self.failed = tuple(failed)
-
-
 def failure(failed: Sequence[tuple[str, Exception]], total: int, kept: str | None) -> Exception:
     """The error of some units that failed, which names them: of their own class where all are of one code."""
     named = "; ".join(f"{name}: {error}" for name, error in failed[:NAMED_MAX])
     more = f"; and {len(failed) - NAMED_MAX} more" if len(failed) > NAMED_MAX else ""
-    remedy = f"what the others gave is kept in {kept}: run it again to do these alone" if kept else "the others were done"
+    remedy = f"the others are kept in {kept}: run it again to do these alone" if kept else "the others were done"
     message = f"{len(failed)} of {total} units of work failed: {named}{more}; {remedy}"
     first = failed[0][1]
     kinds = {(type(error), getattr(error, "code", None)) for _, error in failed}
     if len(kinds) > 1 or not isinstance(first, VmstoreError):
-        found = UnitsFailed(message, failed)
+        found = StoreError(message, code="units-failed")
         found.__cause__ = first
         return found
     if total > 1:
@@ -211,27 +202,16 @@ def answers(
     """
     found: dict[int, Answer] = {}
     failed: dict[int, Exception] = {}
-    numbered = [unit._replace(task=(nth, unit.task)) for nth, unit in enumerate(units)]
-    for outcome in outcomes(workers, _Numbered(work), numbered):
-        nth, task = outcome.unit.task
+    for outcome in outcomes(workers, work, [unit._replace(number=nth) for nth, unit in enumerate(units)]):
         if outcome.error is not None:
-            failed[nth] = outcome.error
+            failed[outcome.unit.number] = outcome.error
             continue
-        found[nth] = outcome.answer  # type: ignore[assignment]
-        keep(units[nth], outcome.answer)  # type: ignore[arg-type]
+        answer: Answer = outcome.answer  # type: ignore[assignment]
+        found[outcome.unit.number] = answer
+        keep(outcome.unit, answer)
     if failed:
         raise failure([(units[nth].name, failed[nth]) for nth in sorted(failed)], len(units), kept)
     return [found[nth] for nth in range(len(units))]
-
-
-class _Numbered(Generic[Task, Answer]):
-    """Work on tasks that carry their place."""
-
-    def __init__(self, work: Callable[[Task], Answer]) -> None:
-        self._work = work
-
-    def __call__(self, task: tuple[int, Task]) -> Answer:
-        return self._work(task[1])
 
 
 def grouped(items: Iterable[Task], rows: Callable[[Task], int], most: int = UNIT_ROWS) -> list[list[Task]]:

@@ -46,10 +46,10 @@ class WorkerProcess:
     def answer(self) -> Outcome[Any, Any]:
         """The outcome of the unit it was given first."""
         try:
-            answer, error = self.line.recv()
+            answer, failed = self.line.recv()
         except (EOFError, OSError) as error:
             raise self._gone() from error
-        return Outcome(self.units.popleft(), answer, error)
+        return Outcome(self.units.popleft(), answer, failed)
 
     def _gone(self) -> WorkerEnded:
         return WorkerEnded(f"a process that helped ended with {self.process.wait()}")

@@ -82,11 +82,11 @@ class RayWorker:
     def answer(self) -> Outcome[Any, Any]:
         """The outcome of the unit it was given first."""
         try:
-            answer, error = self._ray.get(self.answers[0])
+            answer, failed = self._ray.get(self.answers[0])
         except self._ray.exceptions.RayError as error:
             raise WorkerEnded(f"an actor of Ray ended ({_line(error)})") from error
         self.answers.popleft()
-        return Outcome(self.units.popleft(), answer, error)
+        return Outcome(self.units.popleft(), answer, failed)
 
     def end(self) -> None:
         """Ends it, whatever it does."""

@@ -35,8 +35,9 @@ class ResultsFile(Generic[Line]):
             try:
                 line = msgspec.json.decode(text, type=self._type)
             except msgspec.DecodeError as error:
+                remedy = "name another file, or move this one away"
                 raise InputError(
-                    f"{path}, line {nth}, is no result of this command ({error}); name another file, or move this one away",
+                    f"{path}, line {nth}, is no result of this command ({error}); {remedy}",
                     code="not-a-result",
                 ) from error
             self._lines[self._key(line)] = line
@@ -47,10 +48,10 @@ class ResultsFile(Generic[Line]):
         """The line of a unit that was done."""
         return self._lines.get(key)
 
-    def add(self, line: Line) -> None:
-        """Keeps a line."""
+    def add(self, line: Line, *, lasting: bool = True) -> None:
+        """Keeps a line; one that is not `lasting` for this run alone."""
         self._lines[self._key(line)] = line
-        if self.path is not None:
+        if self.path is not None and lasting:
             with self.path.open("ab") as file:
                 file.write(msgspec.json.encode(line) + b"\n")
 

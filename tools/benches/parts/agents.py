@@ -15,9 +15,10 @@ import vmstore
 MODELS = ("m-small", "m-large", "m-fast")
 TOOLS = ("read_file", "run_tests", "search", "edit_file", "fetch")
 WORDS = (
-    "postgres sqlite redis kafka cache queue deploy index shard tenant backup invoice parser schema retry "
-    "session vector budget policy cursor ledger replica snapshot token branch merge rollback window prompt"
-).split()
+    *("postgres", "sqlite", "redis", "kafka", "cache", "queue", "deploy", "index", "shard", "tenant", "backup"),
+    *("invoice", "parser", "schema", "retry", "session", "vector", "budget", "policy", "cursor", "ledger"),
+    *("replica", "snapshot", "token", "branch", "merge", "rollback", "window", "prompt"),
+)
 USERS = 40  # agents of one user in a fleet of a thousand: some twenty-five
 AT_US = 1_760_000_000_000_000
 TURNS_MAX = 120
@@ -68,7 +69,13 @@ def _recorded(store: vmstore.Store, name: str, chance: random.Random, turns: int
 
 def _live(store: vmstore.Store, name: str, chance: random.Random, turns: int, owner: dict[str, Any]) -> None:
     """An agent whose memory the store manages."""
-    session = store.live_session(name, l0_tokens_max=chance.choice((3_000, 6_000, 12_000)), system="Be brief.", model=chance.choice(MODELS), **owner)
+    session = store.live_session(
+        name,
+        l0_tokens_max=chance.choice((3_000, 6_000, 12_000)),
+        system="Be brief.",
+        model=chance.choice(MODELS),
+        **owner,
+    )
     pages: list[str] = []
     for turn in range(turns):
         pages += session.user(_said(chance, chance.randint(5, 60)))

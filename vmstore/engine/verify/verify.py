@@ -92,13 +92,17 @@ def verify(
     rules: bool = True,
     histories: HistoryTree | None = None,
     erased: Erased | None = None,
+    chain: bool = True,
 ) -> tuple[Counts, list[Finding]]:
     """Checks every hash of a log and its cells, then the rules and, if asked, the views that follow it.
 
     What was erased is what the log records, unless `erased` says.
 
-    `histories` follow what is read, for a caller that compares it with a seal.
+    `histories` follow what is read, for a caller that compares it with a seal. Without `chain` the hashes are taken as
+    they are: somebody else checks them.
     """
+    if not chain:
+        return Counts(0, 0, 0), list(_folded(log, projection, progress, views, rules))
     check = ChainCheck(log, histories, erased)
     total = log.ordinal
     parts = 1 + (views or rules)

@@ -155,6 +155,20 @@ def port_number(text: str) -> int:
     return int(text)
 
 
+def add_workers(parser: Parser) -> None:
+    """Who does the work, and where what is done is kept."""
+    group = parser.add_argument_group("done by many")
+    group.add_argument(
+        "--workers", metavar="W", help="so many processes, ray, or ray://host:port (default: one process a core)"
+    )
+    group.add_argument("--results", metavar="FILE", help="keep what is done in FILE, and go on from there")
+
+
+def add_namespaces(parser: Parser) -> None:
+    """Which namespaces."""
+    parser.add_argument("--namespaces", metavar="NS,NS", help="these namespaces of the store, or * for all")
+
+
 def add_owner(parser: Parser) -> None:
     """Whose sessions."""
     parser.add_argument("--user", metavar="U", help="only sessions of this user")

@@ -16,7 +16,9 @@ from vmstore.shell.vmql.repl import Repl
 from vmstore.shell.vmql.script import MARKS, PLAIN, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS
 from vmstore.store.completions import Candidate, Candidates
+from vmstore.store.fleet.fleet import Fleet
 from vmstore.vmql.diagnostics.lookahead import SPOKEN
+from vmstore.vmql.fleet.merged import PLACES
 from vmstore.vmql.syntax.grammar_tables import load
 
 MOST = 50  # paths
@@ -29,7 +31,8 @@ class Completer:
         words = (*load().fixed, *(word for pair in SPOKEN.values() for word in pair.split()))
         self.keywords = frozenset(word for word in words if word.isalpha())
         self._desk = desk
-        self._candidates = Candidates(self._ask, NAMES, ("relations", "functions", SETTINGS, *NAMES))
+        before = [PLACES[name] for name in desk.store.columns] if isinstance(desk.store, Fleet) else []
+        self._candidates = Candidates(self._ask, NAMES, ("relations", "functions", SETTINGS, *NAMES), before)
 
     def candidates(self, before: str) -> list[Candidate]:
         """What the text before the cursor could go on with, the likeliest first; nothing where nobody knows."""
@@ -42,7 +45,10 @@ class Completer:
         return []
 
     def _ask(self, statement: str, begins: str) -> Iterable[tuple[Any, ...]]:
-        return self._desk.store.query(statement, session=self._desk.settings.session, begins=begins)
+        store = self._desk.store
+        if isinstance(store, Fleet):
+            return store.query(statement, begins=begins)
+        return store.query(statement, session=self._desk.settings.session, begins=begins)
 
 
 def _of_command(desk: Repl, text: str) -> list[Candidate]:
@@ -61,7 +67,7 @@ def _of_command(desk: Repl, text: str) -> list[Candidate]:
         "last": lambda: [AUTO, *MODES],
         "timing": lambda: ["on", "off"],
         "pager": lambda: ["on", "off"],
-        "session": lambda: [info.session for info in desk.store.sessions()],
+        "session": lambda: [] if isinstance(desk.store, Fleet) else [info.session for info in desk.store.sessions()],
         "fav": lambda: [entry for entry, _ in favourites.every()],
         "forget": lambda: [entry for entry, _ in favourites.every()],
         "help": lambda: list(COMMANDS),

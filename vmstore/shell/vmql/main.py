@@ -118,19 +118,25 @@ def _settings(command_line: CommandLine, *, one_shot: bool) -> ShellSettings:
 
 
 def _desk(command_line: CommandLine, place: str, settings: ShellSettings, outputs: Outputs) -> Repl:
-    from vmstore.shell.open_store import NAMESPACE, opened_to_ask
+    from vmstore.shell.open_store import NAMESPACE, opened_fleet, opened_to_ask
     from vmstore.shell.vmql.repl import Repl
+    from vmstore.store.fleet.fleet import Fleet
     from vmstore.store.store import Store
 
-    def opener(place: str) -> Store:
-        namespace = command_line.last("--namespace") or NAMESPACE
+    def opener(place: str) -> Store | Fleet:
         key_file, prices = command_line.last("--store-key"), command_line.last("--prices")
         read_only = command_line.has("--read-only")
+        if (names := command_line.last("--namespaces")) is not None:
+            stores = [place, *command_line.others]
+            return opened_fleet(stores, names, read_only=read_only, store_key=key_file, prices=prices)
+        namespace = command_line.last("--namespace") or NAMESPACE
         return opened_to_ask(place, namespace, read_only=read_only, store_key=key_file, prices=prices)
 
     desk = Repl(opener, place, settings, outputs)
     if settings.session is not None:
         desk.set("session", settings.session)
+    for left in desk.store.left_out if isinstance(desk.store, Fleet) else ():
+        outputs.warn(f"namespace {left.namespace!r} of {left.store} is left out: {left.reason}")
     return desk
 
 

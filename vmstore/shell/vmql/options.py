@@ -40,6 +40,11 @@ OPTIONS = (
     Option(("--memory",), "BYTES", "what each statement may keep in memory, as 64MB"),
     Option(("--prices",), "FILE", "estimate costs by the prices in this JSON file"),
     Option(("--namespace",), "NS", "which namespace of the store (default: default)"),
+    Option(
+        ("--namespaces",),
+        "NS,NS",
+        "ask these, or * for all, as one, each row with its namespace; of several STOREs too",
+    ),
     Option(("--store-key",), "FILE", "the key of an encrypted store (or VMSTORE_KEY_FILE)"),
     Option(("--read-only",), "", "write nothing at all: no views, no FORK, no history"),
     Option(("--no-history",), "", "keep nothing that is asked"),
@@ -56,6 +61,7 @@ EXAMPLES = (
     "vmql agent.vms -c 'PAGES count(*), sum(tokens) BY type' --json",
     "vmql agent.vms --csv -c 'CALLS call, tokens, cost WHERE status = failed' > failed.csv",
     "vmql agent.vms --sql -c 'SELECT type, sum(tokens) FROM pages GROUP BY type'",
+    "vmql agent.vms --namespaces '*' -c 'CALLS sum(cost) BY namespace'",
     "vmql agent.vms -f questions.vmql",
 )
 
@@ -66,6 +72,7 @@ class CommandLine(NamedTuple):
     inputs: tuple[tuple[str, str], ...]  # ("-c", text) or ("-f", path)
     values: dict[str, list[str]]
     store: str | None
+    others: tuple[str, ...] = ()  # more stores, asked with the first as one
 
     def has(self, name: str) -> bool:
         """Whether a switch is given."""
@@ -81,6 +88,7 @@ class CommandLine(NamedTuple):
         return next((name[2:] for name in reversed(self.values) if name[2:] in MODES), None)
 
 
+OF_ONE = ("--namespace", "--session", "--turn")
 MODES = ("table", "line", "json", "jsonl", "csv", "markdown")
 
 
@@ -111,9 +119,13 @@ def read(words: list[str]) -> CommandLine:
             else:
                 earlier = values.pop(option.names[-1], [])  # the last of several modes is the last one here
                 values[option.names[-1]] = [*earlier, value]
-    if len(plain) > 1:
-        raise UsageError(f"unexpected argument {plain[1]!r}; put the query after -c")
-    return CommandLine(tuple(inputs), values, plain[0] if plain else None)
+    if len(plain) > 1 and "--namespaces" not in values:
+        raise UsageError(
+            f"unexpected argument {plain[1]!r}; put the query after -c, and ask several stores with --namespaces '*'"
+        )
+    if "--namespaces" in values and (one := next((name for name in OF_ONE if name in values), None)):
+        raise UsageError(f"--namespaces asks many, and {one} is of one; leave one of them out")
+    return CommandLine(tuple(inputs), values, plain[0] if plain else None, tuple(plain[1:]))
 
 
 def _value(option: Option, name: str, given: str | None, rest: Iterator[str]) -> str:

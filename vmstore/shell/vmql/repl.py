@@ -21,6 +21,7 @@ from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
 from vmstore.shell.vmql.output.targets import Outputs
 from vmstore.shell.vmql.script import ScriptPiece, file_text, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, ShellSettings, set_to
+from vmstore.store.fleet.fleet import Fleet
 from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Column, Result
 from vmstore.vmql.parse import parse
@@ -81,16 +82,19 @@ def limited(statement: Statement, most: int) -> Statement:
     return msgspec.structs.replace(statement, tail=msgspec.structs.replace(statement.tail, limit=Value(value=most)))
 
 
-def read_by_people(statement: Statement) -> Statement:
-    """The statement with the columns that people are shown, where it names none and does not ask for every one."""
+def read_by_people(statement: Statement, before: Sequence[str] = ()) -> Statement:
+    """The statement with the columns that people are shown, where it names none and does not ask for every one.
+
+    Before them stand those that say whose a row is, where many namespaces are asked.
+    """
     if not isinstance(statement, PAGED) or statement.columns or statement.every or statement.tail.by:
         return statement
     name = "SEARCH" if isinstance(statement, SearchQuery) else statement.name
     relation, scope = DESCRIBED[name], statement.tail.scope
     named = isinstance(scope, InSession) and isinstance(scope.name, Value) and "%" not in str(scope.name.value)
-    one = named or (scope is None and not relation.wide)  # whose name each row would repeat
+    one = not before and (named or (scope is None and not relation.wide))  # whose name each row would repeat
     shown = [column for column in relation.brief if column != "session" or not one or name == "SESSIONS"]
-    columns = tuple(SelectItem(expr=Word(path=(column,))) for column in shown)
+    columns = tuple(SelectItem(expr=Word(path=(column,))) for column in (*before, *shown))
     return msgspec.structs.replace(statement, columns=columns)
 
 
@@ -118,7 +122,9 @@ class LastAnswer(NamedTuple):
 class Repl:
     """One reader's seat: the store asked, what is set, what was asked last."""
 
-    def __init__(self, opener: Callable[[str], Store], place: str, settings: ShellSettings, outputs: Outputs) -> None:
+    def __init__(
+        self, opener: Callable[[str], Store | Fleet], place: str, settings: ShellSettings, outputs: Outputs
+    ) -> None:
         self.settings = settings
         self.outputs = outputs
         self.store = opener(place)
@@ -141,6 +147,11 @@ class Repl:
         self._worker.close()
         self.outputs.close()
         self.store.close()
+
+    @property
+    def _session(self) -> dict[str, Any]:
+        """The session that is set, for a store; many namespaces have none."""
+        return {} if isinstance(self.store, Fleet) else {"session": self.settings.session}
 
     # ---- asking
 
@@ -186,7 +197,7 @@ class Repl:
         """Asks one statement of SQL over the relations and shows the answer, with what is set."""
         settings = self.settings
         at = as_of(settings.moment, settings.params, 0)
-        asked: dict[str, Any] = {"session": settings.session, "params": settings.params, **settings.limits}
+        asked: dict[str, Any] = {**self._session, "params": settings.params, **settings.limits}
         result = self._patient(lambda: self.store.sql(text, at=at, **asked))
         self._give(result, self._chunks(result), remember=True)
 
@@ -200,6 +211,8 @@ class Repl:
     def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
+            if isinstance(self.store, Fleet):
+                raise InputError("a session is of one namespace, and many are asked; write WHERE session = 'name'")
             value = self.store.catalog.find_session(str(value)).name
         self.settings.put(name, value, span, text)
 
@@ -229,7 +242,7 @@ class Repl:
         if self.settings.limit and self.outputs.on_terminal:
             statement = limited(statement, self.settings.limit)
         if self.settings.mode in READ:
-            statement = read_by_people(statement)
+            statement = read_by_people(statement, self.store.columns if isinstance(self.store, Fleet) else ())
             if isinstance(statement, SearchQuery) and statement.within is None:
                 statement = limited(statement, HITS)
         result = self._asked_of_store(statement, text)
@@ -264,7 +277,7 @@ class Repl:
         """The store's answer; Ctrl-C cancels it, and an error shows the text as it was typed."""
         settings = self.settings
         try:
-            asked: dict[str, Any] = {"session": settings.session, "params": settings.params, **settings.limits}
+            asked: dict[str, Any] = {**self._session, "params": settings.params, **settings.limits}
             return self._patient(lambda: self.store.query(statement, **asked))
         except QueryError as error:
             error.text = error.text or text
@@ -283,7 +296,8 @@ class Repl:
         """Has the worker do something that Ctrl-C cancels."""
         sign = WaitingSign("asking the store").start()
         try:
-            return self._worker.run(work, lambda: self.store.admin.interrupt())
+            store = self.store
+            return self._worker.run(work, store.interrupt if isinstance(store, Fleet) else store.admin.interrupt)
         finally:
             sign.stop()
 
@@ -312,7 +326,8 @@ class Repl:
     def _drawn(self, answer: QueryOutput, kind: str, statement: Statement | None, screen: Screen) -> bool:
         from vmstore.shell.vmql.output import draw  # loaded where something is drawn
 
-        return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis, screen.width))
+        store = self.store.stores[0] if isinstance(self.store, Fleet) else self.store
+        return draw.drawn(kind, answer, screen, draw.Look(store, statement, answer.basis, screen.width))
 
 
 class CountedRows:

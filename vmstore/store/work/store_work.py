@@ -20,7 +20,11 @@ from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vmstore.store.work.vbrief import VBriefTools
+    from vmstore.workers.choice import Choice
+    from vmstore.workers.executor import Progress
 
 HITS, HITS_OF_ALL = (
     60,
@@ -34,6 +38,26 @@ class StoreWork:
     def __init__(self, store: StoreHost) -> None:
         self._store = store
         self._ns: Namespace = store._ns
+        self._read: dict[str, list[PastCall]] = {}  # the calls of sessions that workers have read
+
+    def read_by(
+        self, workers: Choice = None, *, results: Path | None = None, progress: Progress | None = None
+    ) -> StoreWork:
+        """The same with the calls of all sessions read at once, by a number of processes or a Ray cluster.
+
+        `workers` are a number, `ray` or `ray://host:port`, by default one process a core. What is in a `results` file
+        is not read again, so that a run that was killed goes on. What is asked of it is of the moment it was read.
+        """
+        from vmstore.store.fleet.calls import ReadSession, read_calls
+
+        found = StoreWork(self._store)
+        ns = self._ns
+        sessions = [ReadSession(info.session, info.position) for info in self._store.sessions()]
+        if ns.place is None or ns.views_folder is None:  # nobody else can read it
+            found._read = {name: past_calls(self._session(name)) for name, _ in sessions}
+        else:
+            found._read = read_calls(ns, sessions, workers=workers, results=results, progress=progress)
+        return found
 
     def alarms(self, *, user: str | None = None, together: bool = False) -> list[GuardInfo]:
         """The alarms of a user's calls, one session after another; without `user` those of all users.
@@ -133,7 +157,10 @@ class StoreWork:
         return watched(calls, CallWatch(None, lambda call, word: SaidBefore(self._session(call.session))(call, word)))
 
     def _calls(self, group: Iterable[str]) -> list[PastCall]:
-        return [call for name in group for call in past_calls(self._session(name))]
+        return [call for name in group for call in self._calls_of(name)]
+
+    def _calls_of(self, name: str) -> list[PastCall]:
+        return self._read[name] if name in self._read else past_calls(self._session(name))
 
     def _session(self, name: str) -> WorkHost:
         session: WorkHost = self._store.session(name)

@@ -427,12 +427,12 @@ def show(query: Query, statement: nodes.Show) -> Result:
     if what not in shows.SHOWN:
         raise shows.refused(what, statement.span)
     listed = shows.relations() if what == "relations" else shows.functions()
-    return _plain(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
+    return plain(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
 
 
 def describe(query: Query, statement: nodes.Describe) -> Result:
     """The columns of a relation."""
-    return _plain(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
+    return plain(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
 
 
 def set_(query: Query, statement: nodes.Set) -> Result:
@@ -441,7 +441,7 @@ def set_(query: Query, statement: nodes.Set) -> Result:
     raise fault(message, "no-settings", statement.span, hint)
 
 
-def _plain(query: Query, of: Relation, listed: list[Row]) -> Result:
+def plain(query: Query, of: Relation, listed: list[Row]) -> Result:
     """Rows that are of no session and no moment."""
     found = query.runner.planned(("", of.name), of, (), nodes.Tail(), LANE, None)
     assert found.plain is not None, "nothing is asked of the rows"

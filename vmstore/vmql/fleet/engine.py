@@ -19,8 +19,8 @@ from vmstore.vmql.execution.executor import Wrong
 from vmstore.vmql.execution.query import Query, Row, rows_of
 from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Result
-from vmstore.vmql.execution.statements import maker_of
-from vmstore.vmql.fleet.merged import MergedQuery, item, merged, of_place, rewritten
+from vmstore.vmql.execution.statements import maker_of, plain
+from vmstore.vmql.fleet.merged import PLACES, MergedQuery, item, merged, of_place, rewritten
 from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.planner.scope import Params, Scope
@@ -48,7 +48,6 @@ from vmstore.vmql.syntax.nodes import (
 from vmstore.vmql.syntax.printer import show
 
 ELSEWHERE = frozenset({"unknown-user", "unknown-session"})  # what one namespace lacks, another may have
-OF_ALL = (Show, Describe, Set)  # statements about the language, which every namespace answers alike
 
 
 class FleetMember(NamedTuple):
@@ -60,7 +59,7 @@ class FleetMember(NamedTuple):
     @property
     def name(self) -> str:
         """Its name in messages."""
-        return "namespace " + " of ".join(repr(part) for part in reversed(self.place.values()))
+        return "namespace " + " of ".join(repr(part) for part in reversed([*self.place.values()]))
 
 
 class HeldMember(NamedTuple):
@@ -185,7 +184,8 @@ class _FleetQuery:
         self._watch = watch
         self._params = params
         self._text = text
-        self.steps: list[Row] | None = None  # where it is explained
+        self._explain: Explain | None = None  # where a statement is only explained, or answered to be explained
+        self._steps: list[Row] = []
 
     def answer(self, statement: Statement) -> Result:
         """The rows of a statement."""
@@ -193,8 +193,12 @@ class _FleetQuery:
             return self._relation(statement)
         if isinstance(statement, Explain) and isinstance(statement.statement, RelationQuery):
             return self._explained(statement, statement.statement)
-        if isinstance(statement, OF_ALL):
+        if isinstance(statement, Show | Set):
             return self._fleet._members[0].engine.answer(statement, session=None, params=self._params, text=self._text)
+        if isinstance(statement, Describe):
+            places = [(name, PLACES[name].form.type, PLACES[name].meaning, None) for name in self._fleet.places]
+            listed = [*places, *shows.columns(statement.relation, statement.span)]
+            return plain(self._query(statement, "")(self._fleet._members[0]), python_rows.COLUMNS, listed)
         word = show(statement).split()[0]
         message = f"{word} is asked of one namespace, and here are {len(self._fleet._members)}"
         hint = "open the one that is meant; over many, relations can be asked: PAGES, CALLS, MUTATIONS, …"
@@ -214,16 +218,17 @@ class _FleetQuery:
         _check(statement)
         statement = self._settled(statement)
         asked = merged(relation, self._fleet.places, statement)
-        planned = plan(asked.relation, asked.columns, asked.tail, ACROSS)
+        planned = plan(asked.relation, asked.columns, asked.tail, ACROSS)._replace(plain=None)
         with ExitStack() as stack:
             held = self._fleet.held(stack, self._query(statement, ""), asked.own)
             outer, first = next((one.query, one.scope) for one in held if one.scope is not None)
             assert first is not None, "one namespace has what is asked"
             basis = self._fleet.basis([(one.member, self._own_basis(relation, statement, one)) for one in held])
             values = outer.values(planned, first, planned.body)
-            rows = self._summed(statement, asked, held) if self.steps is None else None
+            rows = self._summed(statement, asked, held)
             if rows is None:
-                rows = self._merged(relation, asked, planned, held, outer.wrong(asked.columns, asked.tail, viewed=False), values)
+                wrong = outer.wrong(asked.columns, asked.tail, viewed=False)
+                rows = self._merged(relation, asked, planned, held, wrong, values)
             self._watch.check()
         outer.text = self._text
         return outer.result("table", basis, planned, outer.shown(planned, iter(rows)))
@@ -250,6 +255,10 @@ class _FleetQuery:
         """The answer from the rows of each namespace, which are put into one table."""
         places = self._fleet.places
         wanted = [name for name in planned.wanted if name not in places] or [next(iter(relation.fields))]
+        if self._dry:
+            for one in held:
+                self._step(one, self._asked_of(relation, wanted, asked.own, one))
+            return []
         runner = self._fleet._first
         with runner.scratch(self._watch, wrong) as db:
             names = ", ".join(f'"{name}"' for name in (*places, *wanted))
@@ -260,11 +269,12 @@ class _FleetQuery:
                     began, before = runner.world.ticks(), db.total_changes()
                     rows = self._rows(relation, wanted, asked.own, one)
                     place = tuple(one.member.place.values())
-                    db.executemany(
-                        f"INSERT INTO fleet({names}) VALUES ({marks})", ((*place, *row) for row in rows)
-                    )
-                    self._step(one, db.total_changes() - before, runner.world.ticks() - began)
-            return self._watch.kept(db.execute(planned.body.replace(planned.path.start[ACROSS], "FROM fleet g"), values))
+                    db.executemany(f"INSERT INTO fleet({names}) VALUES ({marks})", ((*place, *row) for row in rows))
+                    took = db.total_changes() - before, (runner.world.ticks() - began) / 1000
+                    self._step(one, self._asked_of(relation, wanted, asked.own, one), *took)
+            return self._watch.kept(
+                db.execute(planned.body.replace(planned.path.start[ACROSS], "FROM fleet g"), values)
+            )
 
     def _rows(self, relation: Relation, wanted: Sequence[str], tail: Tail, one: HeldMember) -> Iterator[Row]:
         """What one namespace has of the rows, as they are kept."""
@@ -290,6 +300,9 @@ class _FleetQuery:
         tables = self._fleet.tables(held)
         if tables is None:
             return None
+        self._steps.append((2, "columns", "all namespaces at once, by DuckDB over their column segments", *_NONE))
+        if self._dry:
+            return []
         values = parts[0][0].query.values(planned, parts[0][1], planned.body)
         sources = [
             duckdb_executor.Source(f"_{nth}", one.member.place, one.scope)
@@ -335,16 +348,14 @@ class _FleetQuery:
 
     def _explained(self, statement: Explain, inner: RelationQuery) -> Result:
         """How a statement is answered: what each namespace is asked, and what of their rows together."""
-        self.steps, ticks = [], self._fleet._first.world.ticks
+        self._explain, ticks = statement, self._fleet._first.world.ticks
         began = ticks()
         result = self._relation(inner)
         count = sum(1 for _ in result)
         took: tuple[Any, Any] = (count, (ticks() - began) / 1000) if statement.analyze else (None, None)
         tail = inner.tail
         of_all = show(replace(inner, tail=Tail(by=tail.by, having=tail.having, order=tail.order, limit=tail.limit)))
-        rows = [(0, "answer", show(inner), None, *took), (1, "of all rows", of_all, None, None, None), *self.steps]
-        if not statement.analyze:
-            rows = [(*row[:4], None, None) for row in rows]
+        rows = [(0, "answer", show(inner), None, *took), (1, "of all rows", of_all, *_NONE), *self._steps]
         member = self._fleet._members[0]
         query = self._query(statement, "")(member)
         with query.asking():
@@ -353,11 +364,25 @@ class _FleetQuery:
                 python_rows.PLAN, (), Tail(), scope, make=rows_of(rows), kind="explain", basis=result.basis
             )
 
-    def _step(self, one: HeldMember, count: int, ticks: int) -> None:
-        if self.steps is not None:
-            chosen = self._fleet.places
-            name = " of ".join(one.member.place[name] for name in reversed(chosen))
-            self.steps.append((2, "namespace", name, None, count, ticks / 1000))
+    @property
+    def _dry(self) -> bool:
+        """Whether a statement is only explained."""
+        return self._explain is not None and not self._explain.analyze
+
+    def _step(self, one: HeldMember, what: str, count: int | None = None, ms: float | None = None) -> None:
+        if self._explain is not None:
+            self._steps.append((2, one.member.name, what, None, count, ms))
+
+    @staticmethod
+    def _asked_of(relation: Relation, wanted: Sequence[str], tail: Tail, one: HeldMember) -> str:
+        """What one namespace is asked, in words."""
+        if one.scope is None:
+            return "nothing: it has no session of that name, or of that user"
+        columns = tuple(item(name) for name in wanted)
+        return show(RelationQuery(name=relation.name, columns=columns, tail=of_place(tail, one.member.place)))
+
+
+_NONE = (None, None, None)
 
 
 def _check(statement: RelationQuery) -> None:

@@ -53,7 +53,15 @@ def merged(relation: Relation, places: Sequence[str], statement: RelationQuery) 
     order = (*(f'g."{name}"' for name in places), "g.row")
     brief = (*places, *relation.brief) if relation.brief else ()
     whole = relation._replace(
-        fields=fields, paths={"made": start}, joins={}, order=order, across=(), made=True, now="", moment="", brief=brief
+        fields=fields,
+        paths={"made": start},
+        joins={},
+        order=order,
+        across=(),
+        made=True,
+        now="",
+        moment="",
+        brief=brief,
     )
     return MergedQuery(whole, columns, rewritten(of_all, flat), own)
 
@@ -95,4 +103,3 @@ def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
 def item(name: str) -> SelectItem:
     """The column of a relation, or of what it names, by the name it has among the merged."""
     return SelectItem(expr=Word(path=tuple(name.split("."))))
-

@@ -24,9 +24,7 @@ Basis = Callable[[Sequence[tuple["FleetMember", Mapping[str, Any]]]], dict[str, 
 class FleetReader:
     """Reads relations of many namespaces for one statement, each as it stood when the statement was asked."""
 
-    def __init__(
-        self, members: Sequence[FleetMember], basis: Basis, text: str, at: AsOf, watch: LimitedQuery
-    ) -> None:
+    def __init__(self, members: Sequence[FleetMember], basis: Basis, text: str, at: AsOf, watch: LimitedQuery) -> None:
         self._members = [
             (member, MomentReader(member.engine.runner, at, None, text, watch, many=True)) for member in members
         ]

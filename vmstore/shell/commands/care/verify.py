@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import vmstore
 from vmstore.errors import CorruptError, InputError
-from vmstore.shell.commands.arguments import Command, Parser, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_namespaces, add_store, add_workers
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Line, StyledText, TableColumn, TextTable
@@ -15,6 +16,7 @@ from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import Problem, Verdict
+    from vmstore.store.fleet.care import NamespacePart
 
 SHOWN = 50
 SEAL = "seal"
@@ -25,6 +27,8 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a store and names what is wrong with it; 1 where anything is."""
     if arguments.public_key is not None and not arguments.seal:
         raise InputError("a public key is what a seal is checked with; name the seal with --seal")
+    if arguments.namespaces is not None or arguments.workers is not None or arguments.results is not None:
+        return _verify_many(arguments, screen)
     result = verdict(arguments, screen)
     if arguments.json:
         screen.json(result)
@@ -36,6 +40,57 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
             trust = "" if arguments.public_key else "; who signed it was not checked, --public-key says who must have"
             screen.show((StyledText("sealed", "good"), f": all that was sealed is there{trust}"))
     return 0 if result.ok else 1
+
+
+def _verify_many(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Checks namespaces by many workers; 1 where anything is wrong with any of them."""
+    from vmstore.store.fleet.care import verify_all
+
+    if arguments.seal:
+        raise InputError("a seal is of one namespace, and one process holds it against that; leave --workers out")
+    rules = not (arguments.log or arguments.views)
+    with screen.progress("verifying") as tell:
+        found = verify_all(
+            parts_of(arguments), views=not arguments.log, rules=rules, workers=arguments.workers,
+            results=results_of(arguments), progress=tell,
+        )  # fmt: skip
+    ok = all(result.ok for result in found.values())
+    if arguments.json and arguments.namespaces is None:
+        screen.json(next(iter(found.values())))
+    elif arguments.json:
+        screen.json({"ok": ok, "namespaces": found})
+    else:
+        for name, result in found.items():
+            head = [StyledText(name, "head")] if arguments.namespaces is not None else []
+            if not result.ok:
+                screen.show(*head, *problems(result, arguments.store))
+            elif not screen.quiet:
+                screen.show(*head, sound(result, views=not arguments.log, rules=rules))
+    return 0 if ok else 1
+
+
+def parts_of(arguments: argparse.Namespace) -> list[NamespacePart]:
+    """The namespaces that a command means, each as a part of its work."""
+    from vmstore.namespace.backends.address import backend_of
+    from vmstore.shell.open_store import key_named, namespace_of
+    from vmstore.store.fleet.care import NamespacePart
+
+    if arguments.namespaces is not None and arguments.namespace is not None:
+        raise InputError("--namespaces names many, and --namespace one; leave one of them out")
+    backend = backend_of(arguments.store)
+    backend.check()
+    asked = arguments.namespaces
+    names = [namespace_of(arguments)] if asked is None else asked.split(",")
+    names = backend.namespaces() if asked == "*" else names
+    for name in names:
+        backend.check(name)
+    key = key_named(arguments.store_key)
+    return [NamespacePart(backend, name, backend.key_for(name, key)) for name in names]
+
+
+def results_of(arguments: argparse.Namespace) -> Path | None:
+    """The file that keeps what is done."""
+    return None if arguments.results is None else Path(arguments.results)
 
 
 def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
@@ -121,6 +176,8 @@ def remedies(listed: list[Problem], store: str) -> list[str]:
 
 def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     """Folds the views from the log again."""
+    if arguments.namespaces is not None or arguments.workers is not None or arguments.results is not None:
+        return _rebuild_many(arguments, screen)
     with open_to_change(arguments) as store, screen.progress("rebuilding") as tell:
         positions = store.admin.rebuild(arguments.view, tell)
     chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
@@ -130,6 +187,25 @@ def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
         {"positions": positions},
         (StyledText("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"),
     )
+
+
+def _rebuild_many(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Folds the views of namespaces again by many workers."""
+    from vmstore.store.fleet.care import rebuild_all
+
+    with screen.progress("rebuilding") as tell:
+        found = rebuild_all(
+            parts_of(arguments), view=arguments.view, workers=arguments.workers, results=results_of(arguments),
+            progress=tell,
+        )  # fmt: skip
+    if arguments.json:
+        screen.json({"namespaces": {name: {"positions": positions} for name, positions in found.items()}})
+        return 0
+    for name, positions in found.items():
+        chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
+        which = ", ".join(sorted(chosen))
+        screen.show((StyledText("rebuilt", "good"), f" {name}: {which}; at commit {max(chosen.values())} of the log"))
+    return 0
 
 
 def _add_view(parser: Parser) -> None:
@@ -160,10 +236,11 @@ COMMANDS = (
         (
             "vmstore verify agent.vms",
             "vmstore verify agent.vms --log",
+            "vmstore verify agents.vms --namespaces '*' --workers 2 --results verified.jsonl",
             "vmstore verify agent.vms --seal /elsewhere/agent.seal --public-key /elsewhere/seal.key.pub",
         ),
         verify,
-        (add_store, _add_parts, _add_seals),
+        (add_store, _add_parts, _add_seals, add_namespaces, add_workers),
     ),
     Command(
         "rebuild",
@@ -171,8 +248,12 @@ COMMANDS = (
         "fold the views from the log again",
         "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
         "--view columns cuts the column segments again, --view text rebuilds the text index.",
-        ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
+        (
+            "vmstore rebuild agent.vms",
+            "vmstore rebuild agent.vms --view lineage",
+            "vmstore rebuild agents.vms --namespaces '*' --workers 2",
+        ),
         rebuild,
-        (add_store, _add_view),
+        (add_store, _add_view, add_namespaces, add_workers),
     ),
 )

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vmstore.errors import InputError, UnknownError
-from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_session, add_store, whole_number
+from vmstore.shell.commands.arguments import (
+    Command,
+    Parser,
+    add_moment,
+    add_session,
+    add_store,
+    add_workers,
+    whole_number,
+)
 from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.render import Screen
 
@@ -24,12 +33,18 @@ def learn(arguments: argparse.Namespace, screen: Screen) -> int:
 
     if arguments.session is not None and (arguments.user is not None or arguments.together):
         raise InputError("--user and --together ask many sessions; leave the session out")
+    if arguments.session is not None and (arguments.workers is not None or arguments.results is not None):
+        raise InputError("--workers and --results are for many sessions; leave the session out")
     with (open_to_change if arguments.write else open_to_ask)(arguments) as store:
         if arguments.session is not None:
             work: Any = session_of(store, arguments).work
             bounds: dict[str, Any] = {}
         else:
             work, bounds = store.work, {"user": arguments.user, "together": arguments.together}
+            if arguments.workers is not None or arguments.results is not None:
+                with screen.progress("reading") as tell:
+                    file = None if arguments.results is None else Path(arguments.results)
+                    work = work.read_by(arguments.workers, results=file, progress=tell)
         written = work.learn(**bounds) if arguments.write else None
         guards = [guard for guard in work.alarms(**bounds) if arguments.guard in (None, guard.type)]
         skills = work.found_skills(least=arguments.least, **bounds)
@@ -195,9 +210,10 @@ COMMANDS = (
             "vmstore learn agent.vms",
             "vmstore learn runs.vms --together --guard failure",
             "vmstore learn agent.vms --user ada --write",
+            "vmstore learn runs.vms --workers 2 --results learned.jsonl",
         ),
         learn,
-        (add_store, add_session, _add_learn),
+        (add_store, add_session, _add_learn, add_workers),
     ),
     Command(
         "observations",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store, add_workers
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
 from vmstore.shell.terminal.layout import Block, Line, StyledText, TableColumn, TextTable, table
@@ -40,6 +40,7 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
             store,
             _sessions(store, arguments),
             [change for change in changes if change],
+            workers=arguments.workers,
             results=None if arguments.results is None else Path(arguments.results),
             price=None if arguments.price is None else round(arguments.price * 1_000),
             progress=tell,
@@ -183,8 +184,7 @@ def _add_replay(parser: Parser) -> None:
     group.add_argument("--after", type=int, metavar="POSITION", help="look after this position (default: the start)")
     parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
     parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
-    parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
-    parser.add_argument("--results", metavar="FILE", help="keep what is done in FILE, and go on from there")
+    parser.add_argument("--all", action="store_true", help="every session that has a budget")
     parser.add_argument("--price", type=float, metavar="D", help="dollars that a million tokens cost more uncached")
 
 
@@ -206,10 +206,11 @@ COMMANDS = (
         "otherwise, no replay can know. With --until it stops where a condition holds first, in any session.",
         (
             "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
+            "vmstore replay agent.vms --all --budget 8000,32000 --workers 4 --results runs.jsonl",
             "vmstore replay agent.vms s1 --check",
             "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
         ),
         replay,
-        (add_store, add_session, _add_replay),
+        (add_store, add_session, _add_replay, add_workers),
     ),
 )

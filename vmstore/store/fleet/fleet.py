@@ -53,9 +53,9 @@ class Fleet:
         ]
         places = [tuple(member.place.values()) for member in members]
         if twice := next((place for place in places if places.count(place) > 1), None):
+            name = " of ".join(reversed(twice))
             raise InputError(
-                f"namespace {' of '.join(reversed(twice))} is named twice, and its rows would count twice; name it once",
-                code="named-twice",
+                f"namespace {name} is named twice, and its rows would count twice; name it once", code="named-twice"
             )
         missing = [({STORE: each.store} if several else {}) | {NAMESPACE: each.namespace, "reason": each.reason}
                    for each in left_out]  # fmt: skip
@@ -148,7 +148,7 @@ def open_fleet(
                 try:
                     backend.check(name)
                     mode = "r" if read_only else backend.mode(name)
-                    own_key = backend.key_for(name, key)  # type: ignore[type-var]
+                    own_key = backend.key_for(name, key)
                     opened.append(open_store(one, mode, namespace=name, key=own_key, wait_s=wait_s, prices=prices))
                 except VmstoreError as error:
                     if names != [ALL]:

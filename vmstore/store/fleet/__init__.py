@@ -1,0 +1,1 @@
+"""Many namespaces as one that is asked, and the care of them by many workers."""
