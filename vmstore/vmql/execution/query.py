@@ -134,7 +134,8 @@ class Query:
         self, relation: Relation, columns: tuple[SelectItem, ...], tail: Tail, scope: Scope, make: Make | None
     ) -> Iterator[Row]:
         """The rows of a relation that a tail chooses, as they are kept: part of the work of an answer."""
-        found = self.runner.planned(("", columns), relation, columns, tail, scope.shape, None, shown=False)
+        key = (self.text and "raw", self.text, relation.name, columns, tail, scope.shape)
+        found = self.runner.planned(key, relation, columns, tail, scope.shape, None, shown=False)
         source = None if make is None else make(found._replace(plain=None))
         return self._run(found, scope, source, self.wrong(columns, tail, viewed=source is None))
 

@@ -20,9 +20,10 @@ from vmstore.vmql.execution.query import Query, Row, rows_of
 from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Result
 from vmstore.vmql.execution.statements import maker_of, plain
-from vmstore.vmql.fleet.merged import PLACES, MergedQuery, item, merged, of_place, rewritten
+from vmstore.vmql.fleet.merged import PLACES, MergedQuery, merged, of_place, rewritten
+from vmstore.vmql.fleet.parted import PartedQuery, parted
 from vmstore.vmql.parse import parse
-from vmstore.vmql.planner.plan import Plan, plan
+from vmstore.vmql.planner.plan import plan
 from vmstore.vmql.planner.scope import Params, Scope
 from vmstore.vmql.relations import describe as shows
 from vmstore.vmql.relations import python_rows
@@ -224,11 +225,12 @@ class _FleetQuery:
             outer, first = next((one.query, one.scope) for one in held if one.scope is not None)
             assert first is not None, "one namespace has what is asked"
             basis = self._fleet.basis([(one.member, self._own_basis(relation, statement, one)) for one in held])
-            values = outer.values(planned, first, planned.body)
             rows = self._summed(statement, asked, held)
             if rows is None:
+                parts = parted(relation, statement, asked, planned)
+                values = outer.values(parts.plan, first, parts.plan.body)
                 wrong = outer.wrong(asked.columns, asked.tail, viewed=False)
-                rows = self._merged(relation, asked, planned, held, wrong, values)
+                rows = self._merged(relation, parts, held, wrong, values)
             self._watch.check()
         outer.text = self._text
         return outer.result("table", basis, planned, outer.shown(planned, iter(rows)))
@@ -244,47 +246,35 @@ class _FleetQuery:
         return dict(one.scope.basis)
 
     def _merged(
-        self,
-        relation: Relation,
-        asked: MergedQuery,
-        planned: Plan,
-        held: Sequence[HeldMember],
-        wrong: Wrong,
-        values: dict[str, Any],
+        self, relation: Relation, parts: PartedQuery, held: Sequence[HeldMember], wrong: Wrong, values: dict[str, Any]
     ) -> list[Row]:
-        """The answer from the rows of each namespace, which are put into one table."""
-        places = self._fleet.places
-        wanted = [name for name in planned.wanted if name not in places] or [next(iter(relation.fields))]
+        """The answer from what each namespace gives, which is put into one table."""
         if self._dry:
             for one in held:
-                self._step(one, self._asked_of(relation, wanted, asked.own, one))
+                self._step(one, self._asked_of(relation, parts, one))
             return []
-        runner = self._fleet._first
+        runner, names = self._fleet._first, ", ".join(f'"{name}"' for name in (*self._fleet.places, *parts.names))
+        marks = ", ".join("?" * (len(self._fleet.places) + len(parts.names)))
         with runner.scratch(self._watch, wrong) as db:
-            names = ", ".join(f'"{name}"' for name in (*places, *wanted))
             db.execute(f"CREATE TABLE fleet({names}, row INTEGER PRIMARY KEY)")
-            marks = ", ".join("?" * (len(places) + len(wanted)))
             for one in held:
                 if one.scope is not None:
                     began, before = runner.world.ticks(), db.total_changes()
-                    rows = self._rows(relation, wanted, asked.own, one)
-                    place = tuple(one.member.place.values())
+                    place, rows = tuple(one.member.place.values()), self._rows(relation, parts, one)
                     db.executemany(f"INSERT INTO fleet({names}) VALUES ({marks})", ((*place, *row) for row in rows))
                     took = db.total_changes() - before, (runner.world.ticks() - began) / 1000
-                    self._step(one, self._asked_of(relation, wanted, asked.own, one), *took)
-            return self._watch.kept(
-                db.execute(planned.body.replace(planned.path.start[ACROSS], "FROM fleet g"), values)
-            )
+                    self._step(one, self._asked_of(relation, parts, one), *took)
+            body = parts.plan.body.replace(parts.plan.path.start[ACROSS], "FROM fleet g")
+            return self._watch.kept(db.execute(body, values))
 
-    def _rows(self, relation: Relation, wanted: Sequence[str], tail: Tail, one: HeldMember) -> Iterator[Row]:
-        """What one namespace has of the rows, as they are kept."""
+    def _rows(self, relation: Relation, parts: PartedQuery, one: HeldMember) -> Iterator[Row]:
+        """What one namespace gives, as it is kept."""
         assert one.scope is not None, "it has some"
-        own = of_place(tail, one.member.place)
-        columns = tuple(item(name) for name in wanted)
+        own = of_place(parts.own, one.member.place)
         make = maker_of(one.query, relation, one.scope, own)
-        for row in one.query.raw(relation, columns, own, one.scope, make):
+        for row in one.query.raw(relation, parts.columns, own, one.scope, make):
             self._watch.check()
-            yield row
+            yield parts.given(row)
 
     def _summed(self, statement: RelationQuery, asked: MergedQuery, held: Sequence[HeldMember]) -> list[Row] | None:
         """The answer by DuckDB over the column segments of all, where they hold what is summed; else None."""
@@ -374,12 +364,12 @@ class _FleetQuery:
             self._steps.append((2, one.member.name, what, None, count, ms))
 
     @staticmethod
-    def _asked_of(relation: Relation, wanted: Sequence[str], tail: Tail, one: HeldMember) -> str:
+    def _asked_of(relation: Relation, parts: PartedQuery, one: HeldMember) -> str:
         """What one namespace is asked, in words."""
         if one.scope is None:
             return "nothing: it has no session of that name, or of that user"
-        columns = tuple(item(name) for name in wanted)
-        return show(RelationQuery(name=relation.name, columns=columns, tail=of_place(tail, one.member.place)))
+        columns = tuple(replace(column, name=None) for column in parts.columns)
+        return show(RelationQuery(name=relation.name, columns=columns, tail=of_place(parts.own, one.member.place)))
 
 
 _NONE = (None, None, None)
