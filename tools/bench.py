@@ -54,6 +54,7 @@ NAMES = (
     "vmql",
     "evict",
     "whatif",
+    "fleet",
     "kernel",
     "memory",
     "trust",
