@@ -61,8 +61,8 @@ def make_bucket(port: int, name: str) -> None:
 class Failing:
     """A forwarder to a server, which fails requests as it is told: `faults` are taken one a request.
 
-    A fault is the method it is for and what happens: `503`, `half` of an answer's body, `lost`, where the server did
-    the work and its answer never comes.
+    A fault is the method it is for and what happens: a status such as `503`, `half` of an answer's body, `lost`, where
+    the server did the work and its answer never comes, or `silent`, where none comes and the connection stays.
     """
 
     def __init__(self, port: int) -> None:
@@ -77,8 +77,12 @@ class Failing:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 outer.seen.append(self.command)
                 fault = outer.fault(self.command)
-                if fault == "503":
-                    self.send_response(503)
+                if fault == "silent":
+                    time.sleep(5)
+                    self.close_connection = True
+                    return
+                if fault is not None and fault.isdigit():
+                    self.send_response(int(fault))
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.postgres.server import server
+from vmstore.log.postgres.cell_objects import CellObjects
 from vmstore.log.postgres.connection import Connection
 from vmstore.log.postgres.create import make
 from vmstore.log.postgres.log import PostgresLog
@@ -27,12 +28,16 @@ def schema_of(folder: Path) -> Statements:
     return statements(f"s{secrets.token_hex(6)}")
 
 
-def log_in(folder: Path, *, readonly: bool = False, me: str | None = None, wait_s: float = 10.0) -> PostgresLog:
+def log_in(
+    folder: Path, *, readonly: bool = False, me: str | None = None, wait_s: float = 10.0,
+    objects: CellObjects | None = None,
+) -> PostgresLog:  # fmt: skip
     """A handle on the log of a folder, which is made where it is not there."""
     sql, address = schema_of(folder), database()
     connection = Connection(address, address, wait_s)
     make(connection, sql, NAMESPACE, bytes(16))
     connection.close()
     return PostgresLog(
-        address, address, NAMESPACE, sql, me=me or secrets.token_hex(4), readonly=readonly, wait_s=wait_s
-    )
+        address, address, NAMESPACE, sql, me=me or secrets.token_hex(4), readonly=readonly, wait_s=wait_s,
+        objects=objects,
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from vmstore.core.decision import Cause, Holder
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.core.system.atomic_file import destroy_scratches
+from vmstore.engine.named_cells import reachable
 from vmstore.erasure.certificates import (
     KIND,
     Certificate,
@@ -76,6 +77,11 @@ BEYOND = [
     "blocks that a file system, a snapshot or the flash of a disk has not reused yet",
 ]
 REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]
+
+
+def beyond(ns: Namespace) -> list[str]:
+    """All that an erasure does not reach, of the place of a namespace too."""
+    return [*BEYOND, *(ns.place.beyond if ns.place is not None else ())]
 
 
 class Erasable(Protocol):
@@ -147,7 +153,7 @@ def erase_wanted(
                 planner = Planner(ns.log, ns.views, choose(), listing=False)
                 plan = planner.plan()
             if not plan.cells:
-                return ErasureReport(plan, reason, [], None, BEYOND)
+                return ErasureReport(plan, reason, [], None, beyond(ns))
             erasures = planner.erases(int(why))
             return _done(ns, plan, erasures, vacated(ns, planner.goes), reason, key)
 
@@ -244,7 +250,7 @@ def _done(
     """Records the erasure, then destroys what it names; every other writer waits."""
     ordinals = _record(ns, erasures, leaving)
     certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
-    return ErasureReport(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
+    return ErasureReport(plan, reason, ordinals, None if certificate is None else str(certificate), beyond(ns))
 
 
 def _record(
@@ -286,10 +292,20 @@ def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept:
     forget_erased(ns)
     if ns.cache is None:
         return None
+    ns.log.sweep(ANY_AGE)
     path = None
     if named:
         made = Certificate(
-            KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
+            KIND,
+            uid_of(ns.log),
+            ns.log.ordinal,
+            ns.clock.now(),
+            reasons[0],
+            named,
+            len(there),
+            size,
+            REWRITTEN,
+            beyond(ns),
         )
         path = keep(kept or folder_of(ns.cache), ns.name, made if key is None else signed(made, key))
     unmark(ns)
@@ -305,12 +321,11 @@ def forget_erased(ns: Namespace) -> None:
     ns.forget_erased()
     if ns.cache is not None:
         scrub_kept(ns.cache)
-        ns.log.sweep(ANY_AGE)
 
 
 def _cells(ns: Namespace, numbers: list[int]) -> Iterable[tuple[int, Any]]:
     for start in range(0, len(numbers), 256):
-        yield from ns.log.cells(numbers[start : start + 256]).items()
+        yield from reachable(ns.log, numbers[start : start + 256])
 
 
 def _certified(ns: Namespace, after: int) -> list[SessionErasure]:

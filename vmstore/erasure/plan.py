@@ -38,6 +38,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import Origin, PageType
+from vmstore.engine.named_cells import reachable
 from vmstore.erasure.cell_uses import REQUEST, CellKey, CellUse, CellUseReader
 from vmstore.erasure.relations import Owned, PageLinks
 from vmstore.erasure.text_match import TextMatcher
@@ -200,7 +201,7 @@ class Planner:
     def _answers(self, cells: list[CellKey]) -> None:
         """Takes what replies keep beside an answer that goes, where that says more than how it ended."""
         for cell in cells:
-            found = self._log.cells([cell.number]).get(cell.number)
+            found = dict(reachable(self._log, [cell.number])).get(cell.number)
             if found is not None and wordy(object_of(found.content)):
                 self._take(cell, None)
 
@@ -259,13 +260,13 @@ class Planner:
             if use.cell.number in self.taken and use.field == "content" and not isinstance(use.mutation, Compress):
                 wanted.append(use.cell.number)
         for start in range(0, len(wanted), READ):
-            for cell in self._log.cells(wanted[start : start + READ]).values():
+            for _, cell in reachable(self._log, wanted[start : start + READ]):
                 yield cell.content
 
     def _compare(
         self, texts: TextMatcher, waiting: dict[int, list[CellUse]], found: dict[Owned, str], cells: dict[int, CellUse]
     ) -> None:
-        for number, cell in self._log.cells(waiting).items():
+        for number, cell in reachable(self._log, sorted(waiting)):
             equal = texts.equal(cell.content)
             if not (equal or texts.quoted(cell.content)):
                 continue
@@ -346,8 +347,12 @@ class Planner:
         return page in self._why or page[0] in self.wanted.sessions
 
     def _planned(self) -> ErasurePlan:
-        content_sizes = {n: len(cell.content) for n, cell in self._log.cells(self.taken).items() if not cell.erased}
-        self.taken = {number: cell for number, cell in self.taken.items() if number in content_sizes}
+        content_sizes = dict.fromkeys(self.taken, 0)  # what cannot be read is taken all the same
+        for number, cell in reachable(self._log, sorted(self.taken)):
+            if cell.erased:
+                del content_sizes[number], self.taken[number]
+            else:
+                content_sizes[number] = len(cell.content)
         sizes: Counter[Owned | None] = Counter()
         cells: Counter[Owned | None] = Counter()
         for number, size in content_sizes.items():

@@ -433,7 +433,7 @@ class SqliteLog:
             found = [stray for stray in strays if stray.at < before]
             if not dry:
                 for stray in found:
-                    stray.path.unlink(missing_ok=True)
+                    Path(stray.path).unlink(missing_ok=True)
         return found
 
     def close(self) -> None:

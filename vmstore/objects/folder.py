@@ -32,8 +32,10 @@ class FolderObjects:
         path = self.folder / check_name(name)
         try:
             no_links(self.folder, path.parent)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, beside = tempfile.mkstemp(prefix=HALF, dir=path.parent)
+            try:
+                handle, beside = self._begun(path.parent)
+            except FileNotFoundError:  # who deleted the last object there took the folder away meanwhile
+                handle, beside = self._begun(path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(content)
@@ -48,6 +50,11 @@ class FolderObjects:
             self._flush(path.parent)
         except OSError as error:
             raise self._failed(path, "written", error) from error
+
+    def _begun(self, folder: Path) -> tuple[int, str]:
+        """A new file in a folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkstemp(prefix=HALF, dir=folder)
 
     def _flush(self, folder: Path) -> None:
         """Makes the names in a folder durable, and that of each folder above it up to the store's own."""

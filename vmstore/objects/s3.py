@@ -8,6 +8,8 @@ never from the address.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TypeVar
@@ -28,7 +30,22 @@ FAULTS = (BaseError, OSError)  # what is not there comes as Python's own error
 MISSING = (NotFoundError, FileNotFoundError)
 DENIED = (PermissionDeniedError, UnauthenticatedError, PermissionError)
 THERE = (AlreadyExistsError, FileExistsError)
+FULL = re.compile(r"\b507\b|QuotaExceeded|StorageFull")
 T = TypeVar("T")
+
+
+_process = [0]  # the one that obstore's threads run in, which no fork takes along
+
+
+def _enter() -> None:
+    """Raises StoreError in a process that was forked from one in which obstore ran: it would wait for ever."""
+    _process[0] = _process[0] or os.getpid()
+    if _process[0] != os.getpid():
+        raise StoreError(
+            f"S3 was used by process {_process[0]}, from which this one was forked, and cannot be used here: start "
+            "processes by spawn or forkserver, or fork before the first use",
+            code="forked",
+        )
 
 
 class S3Objects:
@@ -58,6 +75,7 @@ class S3Objects:
 
     def put(self, name: str, content: bytes) -> None:
         """Writes an object where there is none of the name."""
+        _enter()
         check_name(name)
         try:
             obstore.put(self._store, name, content, mode="create", use_multipart=len(content) > ONE_PUT_BYTES)
@@ -92,6 +110,7 @@ class S3Objects:
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """The objects below a prefix, by name."""
+        _enter()
         try:
             for some in obstore.list(self._store, check_name(prefix) if prefix else None):
                 for meta in some:
@@ -113,6 +132,7 @@ class S3Objects:
 
     def _asked(self, name: str, read: Callable[[], T]) -> T | None:
         """Gives what `read` does; None where there is no such object."""
+        _enter()
         try:
             return read()
         except MISSING as error:
@@ -124,6 +144,8 @@ class S3Objects:
 
     def _failed(self, name: str, error: Exception) -> StoreError:
         what = f"{self.address}/{name}" if name else self.address
+        if FULL.search(str(error)):
+            return StoreError(f"{what} was not written: the bucket is full; make room, then try again", code="full")
         if isinstance(error, DENIED):
             return StoreError(
                 f"{what}: the keys of the environment do not let you do this; set AWS_ACCESS_KEY_ID and "

@@ -31,9 +31,9 @@ _KINDS = (
 
 
 class Stray(NamedTuple):
-    """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
+    """A file or an object that no cell names: where it lies, its bytes, when it was written (us since 1970)."""
 
-    path: Path
+    path: Path | str
     size: int
     at: int
 

@@ -56,7 +56,8 @@ READ = 256  # commits at a time
 CELLS = 256  # cells at a time, and those of one commit beyond
 SOME = 64  # cells in memory at once
 ROWS = 64  # compared at once; one may hold a long name
-ARCHIVE = "archive"  # a finding about one
+ARCHIVE = "archive"  # a finding about one, or about an object: what cannot be read is not in the log itself
+OBJECTS = ("object-missing", "object-damaged")
 ERASURE = "erasure"
 UNREADABLE = "content"  # a finding about what a cell holds, in a log that is whole
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
@@ -291,15 +292,17 @@ class ChainCheck:
         """Cells, and whether those in archives are among them: one that cannot be read is named once."""
         try:
             return self.log.cells(numbers), True
-        except CorruptError:
-            pass
+        except CorruptError as error:
+            if error.code in OBJECTS and len(numbers) > 1:  # each of them is named
+                found = [self._read([number]) for number in numbers]
+                return {number: cell for cells, _ in found for number, cell in cells.items()}, all(w for _, w in found)
         with self.log.settled():  # an archive may have been replaced meanwhile
             try:
                 return self.log.cells(numbers), True
             except CorruptError as error:
                 cells, what = self.log.cells(numbers, archived=False), str(error)
                 if what not in self._archives:
-                    self._add(ARCHIVE, "archive", what)
+                    self._add(ARCHIVE, "object" if error.code in OBJECTS else "archive", what)
                 self._archives.add(what)
                 return cells, False
 

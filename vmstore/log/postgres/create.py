@@ -16,21 +16,32 @@ SETTINGS = {
 STRONGER = ("remote_apply",)
 
 
-def version_of(connection: Connection, sql: Statements) -> int | None:
-    """The version of the tables; None where there are none. StoreError where this vmstore reads no such."""
+def version_of(connection: Connection, sql: Statements, *, older: bool = False) -> int | None:
+    """The version of the tables; None where there are none. StoreError where it is newer, or unless allowed older."""
     try:
         version: int | None = connection.rows(sql.version, {})[0][0]
     except StoreError as error:
         if error.code == "no-store":
             return None
         raise
-    if version is not None and version != VERSION:
+    if version is not None and version > VERSION:
         raise StoreError(
             f"{connection.address} has tables of version {version}, this vmstore reads version {VERSION}: install the "
             "version that made them, or export the sessions there and import them here",
-            code="newer-format" if version > VERSION else "older-format",
+            code="newer-format",
+        )
+    if version is not None and version < VERSION and not older:
+        raise StoreError(
+            f"{connection.address} has tables of version {version}, this vmstore reads version {VERSION}: open the "
+            "store once with mode 'rw', as the role that owns the tables",
+            code="older-format",
         )
     return version
+
+
+def lacking(connection: Connection, sql: Statements) -> bool:
+    """Whether tables are missing, or are of an older version."""
+    return version_of(connection, sql, older=True) != VERSION
 
 
 def names(connection: Connection, sql: Statements) -> list[str]:
@@ -42,14 +53,30 @@ def names(connection: Connection, sql: Statements) -> list[str]:
 
 def uid_of(connection: Connection, sql: Statements, namespace: str) -> bytes | None:
     """The uid of a namespace; None where there is none of that name."""
-    rows = connection.rows(sql.standing, {"namespace": namespace})
-    return bytes(rows[0][2]) if rows else None
+    rows = connection.rows(sql.place, {"namespace": namespace})
+    return bytes(rows[0][0]) if rows else None
+
+
+def blobs_of(connection: Connection, sql: Statements, namespace: str) -> str | None:
+    """The address of the object store that keeps a namespace's long contents; None where they are rows."""
+    rows = connection.rows(sql.place, {"namespace": namespace})
+    return None if not rows or rows[0][1] is None else str(rows[0][1])
+
+
+def set_blobs(connection: Connection, sql: Statements, namespace: str, address: str) -> str | None:
+    """Says where a namespace keeps its long contents, unless that is said; what is said then."""
+    with connection.used() as db:
+        db.execute(sql.set_blobs, {"namespace": namespace, "blobs": address})
+    return blobs_of(connection, sql, namespace)
 
 
 def make(connection: Connection, sql: Statements, namespace: str, uid: bytes) -> None:
-    """Makes the tables and a namespace where they are missing; of several makers all go on with what is there then."""
+    """Makes the tables and a namespace where they are missing, and brings older tables up to date.
+
+    Of several makers all go on with what is there then.
+    """
     check_durable(connection)
-    if version_of(connection, sql) is None:
+    if lacking(connection, sql):
         for last in (False, True):
             try:
                 with connection.held() as db, db.transaction():

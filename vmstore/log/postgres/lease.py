@@ -30,6 +30,7 @@ class Lease:
         self._release = release
         self._params = params
         self._wait_s = wait_s
+        self._taken_s = 0.0  # when it was last asked for and given
         self._turn = threading.RLock()
         self._ended = threading.Event()
 
@@ -68,6 +69,10 @@ class Lease:
         rows = self._connection.rows(self._look, self._params)
         return rows[0][0] if rows else None
 
+    def holds(self) -> bool:
+        """Whether it is held for some time yet, as far as this process knows."""
+        return self.depth > 0 and seconds() - self._taken_s < LEASE_S - RENEW_S
+
     def _wait(self, take: Callable[[], str | None]) -> None:
         until, pause = None if self._wait_s is None else seconds() + self._wait_s, PAUSE_S / 2
         while (holder := take()) != self._params["me"]:
@@ -80,8 +85,12 @@ class Lease:
             pause = min(2 * pause, PAUSE_S_MAX / 4)
 
     def _taken(self) -> str | None:
+        asked_s = seconds()
         rows = self._connection.rows(self._take, {**self._params, "seconds": LEASE_S})
-        return None if not rows else rows[0][0]
+        holder: str | None = rows[0][0] if rows else None
+        if holder == self._params["me"]:
+            self._taken_s = asked_s
+        return holder
 
     def _renew(self, ended: threading.Event) -> None:
         while not ended.wait(RENEW_S):

@@ -4,6 +4,9 @@ An append names the end of the log that it was decided at, and is refused by the
 came is read, and the append is checked against it and tried again. Whether a commit whose answer was lost is there is
 asked by its hash, with the namespace's row locked, so that a statement that still runs there has ended: nothing is
 lost and nothing comes twice. Appends that are handed over together share one statement and its flush.
+
+Where there is an object store, long contents are put there first. An append that brings some also states how often
+strays were deleted there before it put them, and is refused where that changed: then it looks for them again.
 """
 
 from __future__ import annotations
@@ -22,8 +25,7 @@ from vmstore.core.system.safe_files import Stray
 from vmstore.core.system.waits import WAIT_S, seconds
 from vmstore.errors import CorruptError, LockedError, OvertakenError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.destruction import blanked
-from vmstore.log.frame import ERASED_SIZE, FILE_BYTES_MIN, Frame, cut, opened, raw
+from vmstore.log.frame import FILE_BYTES_MIN, Frame, cut, in_file_of_its_own, named, opened, raw
 from vmstore.log.heads import Heads
 from vmstore.log.port import (
     NOTHING,
@@ -37,10 +39,12 @@ from vmstore.log.port import (
     check_expected,
     check_seen,
 )
+from vmstore.log.postgres.cell_objects import OBJECT_BYTES_MIN, CellObjects, not_named
 from vmstore.log.postgres.connection import AGAIN, PAUSE_S, PAUSE_S_MAX, Connection, Params, Row, pause_for
+from vmstore.log.postgres.destruction import Destroyer
 from vmstore.log.postgres.lease import Lease
 from vmstore.log.postgres.notify import Listener, Notifier, channel_of
-from vmstore.log.postgres.tables import COMMIT_TYPES, FRAME_TYPES, Statements
+from vmstore.log.postgres.tables import COMMIT_TYPES, FRAME_TYPES, OBJECTS, Statements
 from vmstore.log.rows import commit_of, frame_of, row_of
 
 TRIES = 3  # without a lock: who is overtaken more often waits for the row
@@ -57,6 +61,9 @@ class _Pending(Struct, eq=False):
     append: Append
     stored: list[Commit] = []
     error: Exception | None = None
+    long: list[Cell] = []  # those that are objects
+    swept: int | None = None  # how often strays had been deleted when they were put
+    unkept: Exception | None = None  # why they could not be
 
 
 class _Laid(Struct):
@@ -74,9 +81,10 @@ class PostgresLog:
 
     def __init__(
         self, conninfo: str, address: str, namespace: str, sql: Statements, *, me: str, readonly: bool = False,
-        wait_s: float | None = WAIT_S, notify: bool = False,
+        wait_s: float | None = WAIT_S, objects: CellObjects | None = None, notify: bool = False,
     ) -> None:  # fmt: skip
         self.address = address
+        self.objects = objects
         self.wait_s = wait_s
         self._namespace = namespace
         self._sql = sql
@@ -92,7 +100,8 @@ class PostgresLog:
         self._destroyer = Lease(
             self._reading, sql.destroyer, sql.destroy_lease, sql.destroy_release, self._params(), wait_s
         )
-        ordinal, self._cell, uid = self._standing()
+        self._destruction = Destroyer(self._writing, sql, self._params(), objects)
+        ordinal, self._cell, self._swept, uid = self._standing()
         self._notifier = Notifier(conninfo, address, channel_of(uid)) if notify and not readonly else None
         self._listener = Listener(conninfo, channel_of(uid)) if notify else None
         self._heads = Heads(ordinal)
@@ -102,11 +111,11 @@ class PostgresLog:
     def _params(self, **more: Any) -> dict[str, Any]:
         return {"namespace": self._namespace, "me": self._me, **more}
 
-    def _standing(self) -> tuple[int, int, bytes]:
+    def _standing(self) -> tuple[int, int, int, bytes]:
         rows = self._reading.rows(self._sql.standing, self._params())
         if not rows:
             raise StoreError(f"{self.address} has no namespace {self._namespace!r} any more", code="no-namespace")
-        return int(rows[0][0]), int(rows[0][1]), bytes(rows[0][2])
+        return int(rows[0][0]), int(rows[0][1]), int(rows[0][2]), bytes(rows[0][3])
 
     # ---- writing
 
@@ -132,6 +141,9 @@ class PostgresLog:
         if self._readonly:
             raise ReadOnlyError(f"{self.address} was opened for reading; open it with mode 'rw' to write")
         pending = [_Pending(each._replace(commits=list(each.commits))) for each in appends]
+        for each in pending if self.objects is not None else ():
+            cells = (cell for commit in each.append.commits for cell in commit.cells)
+            each.long = [cell for cell in cells if len(cell.content) >= OBJECT_BYTES_MIN]
         with self._turn:
             try:
                 self._write(pending)
@@ -158,11 +170,12 @@ class PostgresLog:
         for tries in range(1_000_000):
             if self._decided_at is not None and self._decided_at != self._heads.end:
                 raise OvertakenError(f"{self.address} moved on while this was decided; read it and decide again")
+            swept = self._keep(pending)
             laid = self._lay(pending)
             if not fresh and (not laid.commits or any(each.error is not None for each in pending)):
                 fresh = self._see()  # what is known may be old, so nothing is refused by it
                 continue
-            if not laid.commits or self._put(laid):
+            if not laid.commits or self._put(laid, swept):
                 return
             if until is not None and seconds() > until:
                 raise LockedError(f"{self.address} is held by {self._holder()}; wait until it ends, then try again")
@@ -173,6 +186,23 @@ class PostgresLog:
             fresh = self._see()
             pause_for(pause)
             pause = min(2 * pause, PAUSE_S_MAX / 4)
+
+    def _keep(self, pending: Sequence[_Pending]) -> int | None:
+        """Puts long contents into the object store; how often strays were deleted before, None where there are none."""
+        swept = self._swept  # read before anything is put
+        if self.objects is None or not any(each.long for each in pending):
+            return None
+        for each in pending:
+            if swept < 0 or each.swept == swept or each.unkept is not None:
+                continue  # somebody else may be deleting strays: the append would be refused
+            try:
+                for cell in each.long:
+                    if each.swept is None or not self.objects.holds(cell.commitment):
+                        self.objects.keep(cell.commitment, cell.content)
+            except Exception as error:
+                each.unkept = error
+            each.swept = swept
+        return swept
 
     def _until(self) -> float | None:
         return None if self.wait_s is None else seconds() + self.wait_s
@@ -187,13 +217,15 @@ class PostgresLog:
         ahead: dict[int, ChainHead] = {}
         laid = _Laid(ordinal, cell, [], [])
         for each in pending:
-            each.error, each.stored = None, []
+            each.error, each.stored = each.unkept, []
+            if each.unkept is not None:
+                continue
             try:
                 append = each.append
                 head = ahead.get(append.session) or self._last(append.session)
                 check_expected(head, append.session, append.expected, append.commits)
                 check_seen(ordinal, append.seen)
-                stored, frames = _numbered(append, ordinal, cell)
+                stored, frames = _numbered(append, ordinal, cell, OBJECT_BYTES_MIN if self.objects else NEVER)
             except Exception as error:
                 each.error = error
                 continue
@@ -223,7 +255,7 @@ class PostgresLog:
         """Takes in the heads of commits not seen yet; True, as all is known then."""
         with self._known:
             looked_s = seconds()
-            ordinal, cell, _ = self._standing()
+            ordinal, cell, swept, _ = self._standing()
             if ordinal > self._heads.end:
                 params = self._params(after=self._heads.end, upto=ordinal)
                 for at, session, last, digest in self._reading.rows(self._sql.since, params):
@@ -234,15 +266,17 @@ class PostgresLog:
                     "a standby that lacks the last ones was promoted, or it was restored; open the store again",
                     code="log-out-of-order",
                 )
-            self._looked_s, self._cell = looked_s, cell
+            self._looked_s, self._cell, self._swept = looked_s, cell, swept
         return True
 
-    def _put(self, laid: _Laid) -> bool:
+    def _put(self, laid: _Laid, swept: int | None) -> bool:
         """Inserts the rows, durable; whether the log still ended where they begin."""
         rows = [list(column) for column in zip(*map(row_of, laid.commits), strict=True)]
         rows[COMMITMENTS] = [commitments or b"" for commitments in rows[COMMITMENTS]]
         frames = [list(column) for column in zip(*laid.frames, strict=True)]
-        params = self._params(commits=len(laid.commits), cells=laid.cells, ordinal=laid.ordinal, cell=laid.cell)
+        params = self._params(
+            commits=len(laid.commits), cells=laid.cells, ordinal=laid.ordinal, cell=laid.cell, swept=swept
+        )
         params |= {f"c{at}": column for at, column in enumerate(rows)}
         params |= {f"f{at}": frames[at] if frames else [] for at in range(len(FRAME_TYPES))}
         assert len(rows) == len(COMMIT_TYPES), "a commit fills every column"
@@ -321,7 +355,7 @@ class PostgresLog:
     def _lock_row(self) -> None:
         until, pause = self._until(), PAUSE_S / 10
         while True:
-            ordinal, _, holder = self._row_locked()
+            ordinal, _, holder, swept = self._row_locked()
             if holder in (None, self._me):
                 break
             self._unlock_row()
@@ -329,7 +363,7 @@ class PostgresLog:
                 raise LockedError(f"{self.address} is held by {holder}; wait until it ends, then try again")
             pause_for(pause)
             pause = min(2 * pause, PAUSE_S_MAX / 4)
-        self._decided_at = ordinal
+        self._decided_at, self._swept = ordinal, swept
         if ordinal != self._heads.end:
             self._see()
 
@@ -419,19 +453,38 @@ class PostgresLog:
             self._looked_s = 0.0
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
-        """The cells of these numbers; one that is not there is left out."""
-        return dict(self.each(numbers))
+        """The cells of these numbers; one that is not there is left out, and unless `archived` one without its object.
+
+        CorruptError names an object that is missing or damaged.
+        """
+        return dict(self._each(numbers, archived=archived))
 
     def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
-        """The cells of these numbers, those of some frames at a time."""
+        """The cells of these numbers, some frames at a time; CorruptError names an object that is not whole."""
+        return self._each(numbers, archived=True)
+
+    def _each(self, numbers: Iterable[int], *, archived: bool) -> Iterator[tuple[int, Cell]]:
         wanted = sorted({number for number in numbers if 0 < number < 1 << 62})
         for start in range(0, len(wanted), READ_CELLS):
-            some = wanted[start : start + READ_CELLS]
-            for frame in self._frames(some):
-                here = [number for number in some if frame.first <= number < frame.after]
-                for number, cell in opened(frame, here, lambda commitment: None):
-                    if cell is not None:
-                        yield number, cell
+            some: Sequence[int] = wanted[start : start + READ_CELLS]
+            for last in (False, True):  # what an object does not give may have been erased meanwhile
+                later = []
+                for frame in self._frames(some) if some else ():
+                    here = [number for number in some if frame.first <= number < frame.after]
+                    for number, cell in opened(frame, here, self._object):
+                        commitment = named(frame, number - frame.first) if frame.form in OBJECTS else b""
+                        if cell is not None and (not commitment or cell.erased or cell.keeps(commitment)):
+                            yield number, cell
+                        elif last and archived:
+                            if self.objects is None:
+                                raise not_named(self.address)
+                            raise self.objects.missing(commitment) if cell is None else self.objects.damaged(commitment)
+                        else:
+                            later.append(number)
+                some = later
+
+    def _object(self, commitment: bytes) -> bytes | None:
+        return None if self.objects is None else self.objects.read(commitment)
 
     def _frames(self, numbers: Sequence[int]) -> list[Frame]:
         return [frame_of(row) for row in self._reading.rows(self._sql.frames, self._params(numbers=list(numbers)))]
@@ -486,58 +539,26 @@ class PostgresLog:
     erased: Mapping[int, int] = NOTHING
 
     def destroy(self, erased: Mapping[int, int]) -> DestroyResult:
-        """Rewrites frames without the cells, then the whole table, so that no file of it holds the old rows."""
+        """Rewrites frames without the cells, then the whole table, and deletes their objects."""
         if self._readonly:
             raise ReadOnlyError(f"{self.address} was opened for reading; open it with mode 'rw' to erase")
-        done = DestroyResult()
-        with self._destroyer, self._turn:
-            wanted = sorted(erased)
-            for start in range(0, len(wanted), READ_CELLS):
-                for frame in self._frames(wanted[start : start + READ_CELLS]):
-                    done = self._destroyed(done, frame, wanted)
-            if done.frames:
-                self._rewrite_table()
-        return done
-
-    def _destroyed(self, done: DestroyResult, frame: Frame, wanted: Sequence[int]) -> DestroyResult:
-        lengths = frame.lengths
-        if lengths is None:
-            raise CorruptError(f"the frame of cell {frame.first} is damaged; run `vmstore verify`")
-        places = [number - frame.first for number in wanted if frame.first <= number < frame.after]
-        fresh = [at for at in places if lengths[at] != ERASED_SIZE]
-        if not fresh:
-            return done
-        blank = blanked(frame, fresh)
-        params = self._params(
-            first=blank.first, form=blank.form, sizes=blank.sizes, salts=blank.salts, content=blank.content
-        )
-        with self._writing.used() as db:
-            db.execute(self._sql.put_frame, params)
-        size = sum(lengths[at] for at in fresh)
-        return DestroyResult(done.cells + len(fresh), done.bytes + size, done.frames + 1)
-
-    def _rewrite_table(self) -> None:
-        said: list[str] = []
-
-        def note(diagnostic: Any) -> None:
-            said.append(str(diagnostic.message_primary))
-
-        with self._writing.used() as db:
-            db.add_notice_handler(note)
-            try:
-                db.execute(self._sql.vacuum)
-            finally:
-                db.remove_notice_handler(note)
-        if said:
-            raise ReadOnlyError(
-                f"{self.address} did not rewrite its table ({said[0]}), so what was erased may stay in its files: run "
-                "`vmstore erase --finish` as the role that owns the tables",
-                code="no-right",
-            )
+        wanted = sorted(erased)
+        some = (wanted[start : start + READ_CELLS] for start in range(0, len(wanted), READ_CELLS))
+        with self.destroying():
+            return self._destruction.destroy((frame for numbers in some for frame in self._frames(numbers)), erased)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
-        """Does nothing: contents come with their commit, so none is left alone."""
-        return []
+        """Deletes objects that no cell names and that were written before a time, by the object store's clock.
+
+        However new they are none is lost that a writer is about to name: its append is refused, and it puts it again.
+        """
+        if self._readonly and not dry:
+            raise ReadOnlyError(f"{self.address} was opened for reading; open it with mode 'rw' to sweep it")
+        found = [stray for _, stray in self._destruction.strays(before)]
+        if dry or not found:
+            return found
+        with self.alone():
+            return self._destruction.sweep(before, self._writer.holds)
 
     def close(self) -> None:
         """Closes both connections; the server takes back what was held."""
@@ -553,8 +574,11 @@ class PostgresLog:
 NEVER = (1 << 63) - 1
 
 
-def _numbered(append: Append, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
-    """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
+def _numbered(append: Append, ordinal: int, cell: int, object_min: int) -> tuple[list[Commit], list[Frame]]:
+    """An append's commits as they will stand after an ordinal and a cell, and its cells in frames.
+
+    Cells of `object_min` bytes or more lie in an object store.
+    """
     session = append.session or ordinal + 1
     stored: list[Commit] = []
     cells: list[Cell] = []
@@ -566,21 +590,22 @@ def _numbered(append: Append, ordinal: int, cell: int) -> tuple[list[Commit], li
             Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
         )
     for long in cells:
-        if len(long.content) > CELL_BYTES_MAX:
+        if CELL_BYTES_MAX < len(long.content) < object_min:
             raise StoreError(
                 f"a content of {len(long.content):,} bytes is longer than PostgreSQL takes in one value "
-                f"({CELL_BYTES_MAX:,}); cut it, or keep it in a store on disk",
+                f"({CELL_BYTES_MAX:,}); cut it, or name an object store by blobs= in the address",
                 code="content-too-long",
             )
-    return stored, list(_framed(cell + 1, cells, dense=append.dense))
+    return stored, list(_framed(cell + 1, cells, object_min, dense=append.dense))
 
 
-def _framed(first: int, cells: Sequence[Cell], *, dense: bool) -> Iterator[Frame]:
-    """Cells in frames, a long one in a frame of its own."""
+def _framed(first: int, cells: Sequence[Cell], object_min: int, *, dense: bool) -> Iterator[Frame]:
+    """Cells in frames, a long one in a frame of its own, which holds it or names its object."""
     start = 0
     for at, cell in enumerate(cells):
         if len(cell.content) >= FILE_BYTES_MIN:
             yield from cut(first + start, cells[start:at], dense=dense)
-            yield raw(first + at, [cell])
+            own = len(cell.content) >= object_min
+            yield in_file_of_its_own(first + at, cell) if own else raw(first + at, [cell])
             start = at + 1
     yield from cut(first + start, cells[start:], dense=dense)

@@ -1,9 +1,10 @@
 """The tables of a log in PostgreSQL, and how they are made and known again.
 
     vmstore_format  version
-    vmstore_head    namespace | uid ordinal cell, and the leases: holder until, destroyer destroys_until, erasing
+    vmstore_head    namespace | uid ordinal cell, and the leases: holder until, destroyer destroys_until, erasing;
+                    blobs, the object store of its long contents, and swept, how often strays were deleted there
     vmstore_commit  namespace ordinal | as a row of the SQLite log
-    vmstore_frame   namespace first   | as a row of the SQLite log; a long cell is a frame of its own
+    vmstore_frame   namespace first   | as a row of the SQLite log; a long cell is a frame of its own, or an object
 
 Every key begins with the namespace, which is the shard. Positions come from the row of the namespace in
 `vmstore_head`, in the statement that inserts the commits: a sequence gives its numbers out before the
@@ -15,9 +16,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vmstore.log.frame import ENCRYPTED, FILES
 from vmstore.log.rows import COMMITS
 
-VERSION = 1
+VERSION = 2
+OBJECTS = (FILES, FILES + ENCRYPTED)  # the forms of frames whose bytes lie in an object store
 FRAMES = "first, count, form, sizes, salts, content"
 COMMIT_TYPES = (
     "bigint",
@@ -71,6 +74,11 @@ class Statements(NamedTuple):
     mark: str
     size: str
     vacuum: str
+    place: str
+    set_blobs: str
+    objects: str
+    object_sizes: str
+    sweeping: str
 
 
 def statements(schema: str) -> Statements:
@@ -83,24 +91,19 @@ def statements(schema: str) -> Statements:
         version=f"SELECT max(version) FROM {form}",
         set_version=f"INSERT INTO {form} VALUES ({VERSION}) ON CONFLICT DO NOTHING",
         add_namespace=(
-            f"INSERT INTO {head} VALUES (%(namespace)s, %(uid)s, 0, 0, false) ON CONFLICT (namespace) DO NOTHING"
+            f"INSERT INTO {head}(namespace, uid, ordinal, cell, erasing) VALUES (%(namespace)s, %(uid)s, 0, 0, false) "
+            "ON CONFLICT (namespace) DO NOTHING"
         ),
         namespaces=f"SELECT namespace FROM {head} ORDER BY namespace",
-        standing=f"SELECT ordinal, cell, uid FROM {head} WHERE {row}",
+        standing=(  # while somebody else holds the lease, strays may be deleted: no number that an append may state
+            f"SELECT ordinal, cell, CASE WHEN holder <> %(me)s AND held_until > clock_timestamp() THEN -1 "
+            f"ELSE swept END, uid FROM {head} WHERE {row}"
+        ),
         lock=(
-            f"SELECT ordinal, cell, CASE WHEN held_until > clock_timestamp() THEN holder END FROM {head} "
+            f"SELECT ordinal, cell, CASE WHEN held_until > clock_timestamp() THEN holder END, swept FROM {head} "
             f"WHERE {row} FOR UPDATE"
         ),
-        append=f"""WITH moved AS (
-              UPDATE {head} SET ordinal = ordinal + %(commits)s, cell = cell + %(cells)s
-              WHERE {row} AND ordinal = %(ordinal)s AND cell = %(cell)s
-                AND (holder IS NULL OR holder = %(me)s OR held_until < clock_timestamp())
-              RETURNING namespace),
-            framed AS (
-              INSERT INTO {frame}(namespace, {FRAMES})
-              SELECT moved.namespace, f.* FROM moved, {_unnest(FRAMES, FRAME_TYPES, "f")})
-            INSERT INTO {commit}(namespace, {COMMITS})
-            SELECT moved.namespace, c.* FROM moved, {_unnest(COMMITS, COMMIT_TYPES, "c")}""",
+        append=_append(head, commit, frame),
         since=(
             f"SELECT ordinal, session, first + count - 1, hash FROM {commit} "
             f"WHERE {row} AND ordinal > %(after)s AND ordinal <= %(upto)s ORDER BY ordinal"
@@ -131,6 +134,11 @@ def statements(schema: str) -> Statements:
         mark=f"UPDATE {head} SET erasing = %(erasing)s WHERE {row}",
         size=_size(commit, frame),
         vacuum=f"VACUUM (FULL) {frame}",
+        place=f"SELECT uid, blobs FROM {head} WHERE {row}",
+        set_blobs=f"UPDATE {head} SET blobs = %(blobs)s WHERE {row} AND blobs IS NULL",
+        objects=f"SELECT {FRAMES} FROM {frame} WHERE {row} AND form IN {OBJECTS}",
+        object_sizes=f"SELECT sizes FROM {frame} WHERE {row} AND form IN {OBJECTS}",
+        sweeping=f"UPDATE {head} SET swept = swept + 1 WHERE {row}",
     )
 
 
@@ -142,7 +150,10 @@ def _create(schema: str, head: str, commit: str, frame: str, form: str) -> tuple
         f"""CREATE TABLE IF NOT EXISTS {head}(
             namespace text PRIMARY KEY, uid bytea NOT NULL,
             ordinal bigint NOT NULL, cell bigint NOT NULL, erasing boolean NOT NULL,
-            holder text, held_until timestamptz, destroyer text, destroys_until timestamptz)""",
+            holder text, held_until timestamptz, destroyer text, destroys_until timestamptz,
+            blobs text, swept bigint NOT NULL DEFAULT 0)""",
+        f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS blobs text",  # version 1 had none
+        f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS swept bigint NOT NULL DEFAULT 0",
         f"""CREATE TABLE IF NOT EXISTS {commit}(
             namespace text NOT NULL, ordinal bigint NOT NULL, session bigint NOT NULL,
             first bigint NOT NULL, count bigint NOT NULL, at bigint NOT NULL, lag bigint NOT NULL, request bigint,
@@ -153,6 +164,21 @@ def _create(schema: str, head: str, commit: str, frame: str, form: str) -> tuple
             sizes bytea NOT NULL, salts bytea NOT NULL, content bytea NOT NULL,
             PRIMARY KEY (namespace, first))""",
     )
+
+
+def _append(head: str, commit: str, frame: str) -> str:
+    """Inserts commits and frames where the log still ends where they were decided, and moves its end."""
+    return f"""WITH moved AS (
+          UPDATE {head} SET ordinal = ordinal + %(commits)s, cell = cell + %(cells)s
+          WHERE namespace = %(namespace)s AND ordinal = %(ordinal)s AND cell = %(cell)s
+            AND (holder IS NULL OR holder = %(me)s OR held_until < clock_timestamp())
+            AND (%(swept)s::bigint IS NULL OR swept = %(swept)s)
+          RETURNING namespace),
+        framed AS (
+          INSERT INTO {frame}(namespace, {FRAMES})
+          SELECT moved.namespace, f.* FROM moved, {_unnest(FRAMES, FRAME_TYPES, "f")})
+        INSERT INTO {commit}(namespace, {COMMITS})
+        SELECT moved.namespace, c.* FROM moved, {_unnest(COMMITS, COMMIT_TYPES, "c")}"""
 
 
 def _size(commit: str, frame: str) -> str:

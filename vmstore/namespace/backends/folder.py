@@ -29,6 +29,8 @@ K = TypeVar("K", bound=Key)
 class FolderPlace:
     """A namespace's directory."""
 
+    beyond = ()
+
     def __init__(self, backend: FolderBackend, folder: Path) -> None:
         self.backend = backend
         self.name = folder.name

@@ -7,7 +7,7 @@ A store's address chooses its backend, see `vmstore.namespace.backends.address`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -89,6 +89,11 @@ class Place(Protocol):
 
     def sizes(self) -> Sizes:
         """Bytes of its parts; what is not yet folded in counts too."""
+        ...
+
+    @property
+    def beyond(self) -> Sequence[str]:
+        """The copies there that an erasure does not reach."""
         ...
 
     def archiving(self, log: Log) -> SqliteLog | None:

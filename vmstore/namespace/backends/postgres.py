@@ -1,14 +1,16 @@
 """The PostgreSQL backend: logs in a database, everything that is folded from them in a cache on this machine.
 
     postgresql://user@host:5432/database?namespace=team-a&schema=vmstore&cache=/var/cache/vmstore&sslmode=require
+    postgresql://user@host/database?blobs=s3%3A%2F%2Fbucket%2Fprefix
 
-`namespace`, `schema`, `cache` and `notify` are ours; the rest is libpq's. Without `cache` it is the user's own.
+`namespace`, `schema`, `cache`, `blobs` and `notify` are ours; the rest is libpq's. Without `cache` it is the user's own.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import struct
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
@@ -21,9 +23,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from vmstore.core.clock import Clock, SystemIds
 from vmstore.core.system.safe_files import destroy
 from vmstore.errors import InputError, ReadOnlyError, StoreError
+from vmstore.log.frame import ERASED_SIZE
 from vmstore.log.port import Log
+from vmstore.log.postgres.cell_objects import CellObjects, not_named
 from vmstore.log.postgres.connection import Connection
-from vmstore.log.postgres.create import make, names, uid_of, version_of
+from vmstore.log.postgres.create import blobs_of, lacking, make, names, set_blobs, uid_of, version_of
 from vmstore.log.postgres.log import PostgresLog
 from vmstore.log.postgres.tables import statements
 from vmstore.log.sqlite import SqliteLog
@@ -32,11 +36,12 @@ from vmstore.namespace.backends.postgres_capabilities import capabilities
 from vmstore.namespace.folder import check_name, sizes
 from vmstore.namespace.reports import Capability
 from vmstore.namespace.view_file import open_views
+from vmstore.objects.address import objects_at
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
 
 DEFAULT = "default"
 ORIGIN = "origin.json"
-OURS = ("namespace", "schema", "cache", "notify")
+OURS = ("namespace", "schema", "cache", "blobs", "notify")
 
 
 class CacheOrigin(msgspec.Struct):
@@ -88,8 +93,20 @@ class PostgresPlace:
         return int(self.backend.connection.rows(self.backend.sql.size, {"namespace": self.name})[0][0])
 
     def sizes(self) -> Sizes:
-        """Bytes of its rows in the database, and of the views on this machine."""
-        return Sizes(self.log_bytes(), sizes(self.cache)[1], 0)
+        """Bytes of its rows in the database, of the views on this machine, and of contents in an object store."""
+        rows = self.backend.connection.rows(self.backend.sql.object_sizes, {"namespace": self.name})
+        lengths = (length for (packed,) in rows for (length,) in struct.iter_unpack(">I", packed))
+        objects = sum(length for length in lengths if length != ERASED_SIZE)
+        return Sizes(self.log_bytes(), sizes(self.cache)[1], objects)
+
+    @property
+    def beyond(self) -> list[str]:
+        """Copies that the server keeps of old rows, and a bucket of deleted objects."""
+        objects = self.backend.blobs
+        return [
+            "the database's WAL, its archive, base backups and standbys, until they are recycled or replaced",
+            *([f"versions, replicas and locked objects that {objects.partition('?')[0]} keeps"] if objects else []),
+        ]
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """None: the database keeps what is old."""
@@ -176,6 +193,11 @@ class PostgresBackend:
         root = Path(self._ours.get("cache") or os.path.expanduser("~/.cache/vmstore"))
         name = conninfo_to_dict(self.conninfo)["dbname"]
         return root.absolute() / f"{name}-{sha256(self.identity.encode()).hexdigest()[:12]}"
+
+    @property
+    def blobs(self) -> str | None:
+        """The address of the object store for long contents; None where it names none."""
+        return self._ours.get("blobs") or None
 
     @cached_property
     def connection(self) -> Connection:
@@ -266,13 +288,36 @@ class PostgresBackend:
         self.connection.wait_s = opening.wait_s
         if opening.readonly:
             self.check(name)
-        elif name not in self.namespaces():
+        elif lacking(self.connection, self.sql) or name not in self.namespaces():
             make(self.connection, self.sql, name, SystemIds().salt())
         uid = uid_of(self.connection, self.sql, name)
         assert uid is not None, "it was made, or is there"
         place = PostgresPlace(self, name, uid)
+        self.objects(place, opening)
         place.prepare()
         return Attachment(place, partial(_opened, place, opening), partial(_opened, place.absolute(), opening))
+
+    def objects(self, place: PostgresPlace, opening: Opening) -> CellObjects | None:
+        """The objects of a namespace's long contents, where the address names an object store.
+
+        The first writer has the namespace record it. Raises StoreError where another one is recorded than is named.
+        """
+        named, recorded = self.blobs, blobs_of(self.connection, self.sql, place.name)
+        if not named:
+            if recorded is not None:
+                raise not_named(f"{self.address} (namespace {place.name!r}, at {recorded})")
+            return None
+        found = CellObjects(objects_at(named, opening.wait_s), place.uid)
+        if recorded is None and not opening.readonly:
+            found.claim()
+            recorded = set_blobs(self.connection, self.sql, place.name, found.address)
+        if recorded not in (None, found.address):
+            raise StoreError(
+                f"{self.address} keeps long contents of namespace {place.name!r} at {recorded}, and the address names "
+                f"{found.address}; name that one by blobs=",
+                code="blobs-elsewhere",
+            )
+        return found
 
 
 def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
@@ -285,6 +330,7 @@ def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
         me=me,
         readonly=opening.readonly,
         wait_s=opening.wait_s,
+        objects=place.backend.objects(place, opening),
         notify=place.backend.notify,
     )
 

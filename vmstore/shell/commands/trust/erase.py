@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ REASONS = ("asked", "retention", "mistake", "secret", "law")
 
 def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     """Plans, asks and erases; or finishes what was interrupted."""
+    from vmstore.erasure.erase import beyond
     from vmstore.namespace.signing_keys import read_key
 
     subject = {name: getattr(arguments, name) for name in SUBJECTS}
@@ -43,10 +44,10 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
             with screen.progress("looking"):
                 plan = vmstore.plan_erasure(store, **flags, **subject)
             if arguments.dry_run or (arguments.json and not plan.cells):
-                return _show_plan(plan, arguments, screen)
+                return _show_plan(plan, beyond(store._ns), arguments, screen)
             if arguments.json:
                 raise InputError(NOBODY)
-            screen.show(*_plan_blocks(plan))
+            screen.show(*_plan_blocks(plan, beyond(store._ns)))
             if not plan.cells or not _is_confirmed(screen):
                 return 1 if plan.cells else 0
         key = None if arguments.key is None else read_key(arguments.key)
@@ -93,11 +94,10 @@ def _is_confirmed(screen: Screen) -> bool:
     return input("This cannot be undone. Type 'erase' to go on: ").strip() == "erase"
 
 
-def _show_plan(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> int:
-    from vmstore.erasure.erase import BEYOND
+def _show_plan(plan: ErasurePlan, unreached: Sequence[str], arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.namespace.results import to_json
 
-    return screen.answer(arguments, {**to_json(plan), "beyond": BEYOND}, *_plan_blocks(plan))
+    return screen.answer(arguments, {**to_json(plan), "beyond": unreached}, *_plan_blocks(plan, unreached))
 
 
 def _amount(plan: ErasurePlan) -> str:
@@ -105,9 +105,7 @@ def _amount(plan: ErasurePlan) -> str:
     return f"{count(plan.cells, 'cell')} of {size(plan.bytes)} that {where} brought"
 
 
-def _plan_blocks(plan: ErasurePlan) -> Iterator[Block]:
-    from vmstore.erasure.erase import BEYOND
-
+def _plan_blocks(plan: ErasurePlan, unreached: Sequence[str]) -> Iterator[Block]:
     if not plan.cells:
         yield "nothing is there that is not erased already"
         return
@@ -142,7 +140,7 @@ def _plan_blocks(plan: ErasurePlan) -> Iterator[Block]:
         if names:
             yield f"{', '.join(names[:LISTED_MAX])}: {what}"
     yield (StyledText("beyond reach", "warn"), ":")
-    for entry in (*(f"the file it was imported from: {source}" for source in plan.sources), *BEYOND):
+    for entry in (*(f"the file it was imported from: {source}" for source in plan.sources), *unreached):
         yield f"  {entry}"
 
 
