@@ -13,8 +13,9 @@ import pytest
 from tests.log.test_sqlite_log import STORY
 from tests.refusals import refused
 from vmstore.cells.cell import ERASED
+from vmstore.cells.key_rows import DROPPED
 from vmstore.cells.storekey import KeyAtHand
-from vmstore.cells.subject_keys import DROPPED, Keyring
+from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SystemIds
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit, genesis

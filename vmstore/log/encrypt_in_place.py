@@ -168,7 +168,7 @@ class _Rewriting:
             elif (frame := self._holding(first.cell)).form >= ENCRYPTED:
                 name = frame.salts[:ID_BYTES]
             else:
-                name = self._vault.began(msgspec.structs.replace(first, cells=tuple(map(self._cell, numbers))))
+                name = self._vault.first_key(msgspec.structs.replace(first, cells=tuple(map(self._cell, numbers))))
             self._names[session] = self._vault.keyring.in_use(name)
         return self._names[session]
 

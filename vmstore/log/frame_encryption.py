@@ -19,8 +19,9 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES
+from vmstore.cells.key_rows import DROPPED
 from vmstore.cells.storekey import NONCE_BYTES, aes
-from vmstore.cells.subject_keys import DROPPED, ID_BYTES, Keyring, Keys
+from vmstore.cells.subject_keys import ID_BYTES, Keyring, Keys
 from vmstore.core.clock import IdSource
 from vmstore.errors import StoreError
 from vmstore.log.archive_frame import PLACE_BYTES, salts_of
@@ -38,6 +39,9 @@ Subject = Callable[[Commit], bytes]
 """Whose cells a session's are, by its first commit, which has its cells."""
 
 
+Began = Callable[[int], tuple[bytes, int]]
+"""The salts and the form of the frame that holds a session's first cell, as they lie."""
+
 Framing = Callable[[Iterable[Frame], bytes], Iterable[Frame]]
 """Lays the cells of frames into others; all are to lie under the key of an id."""
 
@@ -53,7 +57,7 @@ class NoEncryption:
     def refresh(self) -> None:
         """Does nothing."""
 
-    def name(self, db: apsw.Connection, append: Append) -> bytes:
+    def name(self, append: Append, began: Began) -> bytes:
         """The id of the key that an append is written under: none."""
         return b""
 
@@ -168,19 +172,19 @@ class FrameEncryption(FrameDecryption):
         self._subject = subject
         self._names: dict[int, bytes] = {}  # under which sessions began
 
-    def name(self, db: apsw.Connection, append: Append) -> bytes:
+    def name(self, append: Append, began: Began) -> bytes:
         """The id of the key that an append is written under: the one its session's first cell lies under."""
         self.refresh()
         if not append.session:
-            return self.keyring.in_use(self.began(append.commits[0]))
+            return self.keyring.in_use(self.first_key(append.commits[0]))
         if append.session not in self._names:
-            salts, form = db.execute(_FIRST, (append.session,)).fetchone() or (b"", RAW)
+            salts, form = began(append.session)
             if len(self._names) >= KEPT_MAX:
                 self._names.clear()
             self._names[append.session] = salts[:ID_BYTES] if form >= ENCRYPTED else self.keyring.name(b"")
         return self.keyring.in_use(self._names[append.session])
 
-    def began(self, first: Commit) -> bytes:
+    def first_key(self, first: Commit) -> bytes:
         """The id of the key of a session that begins with this commit."""
         return self.keyring.name(self._subject(first))
 
@@ -215,12 +219,16 @@ class FrameEncryption(FrameDecryption):
 
     def drop_emptied(self, db: apsw.Connection) -> int:
         """Drops every key under which no cell is left: what copies hold under it cannot be read any more."""
+        return sum(map(self.keyring.drop, self.emptied(map(frame_of, db.execute(_ALL)))))
+
+    def emptied(self, frames: Iterable[Frame]) -> list[bytes]:
+        """The ids of keys under which no cell of all encrypted frames is left; their ciphers are forgotten."""
         left: dict[bytes, bool] = {}
-        for frame in map(frame_of, db.execute(_ALL)):
+        for frame in frames:
             there = frame.sizes != _ERASED * frame.cells
             left[frame.salts[:ID_BYTES]] = there or left.get(frame.salts[:ID_BYTES], False)
         self._ciphers.clear()
-        return sum(self.keyring.drop(name) for name, there in left.items() if not there)
+        return [name for name, there in left.items() if not there]
 
     # ---- files
 
@@ -249,6 +257,11 @@ class FrameEncryption(FrameDecryption):
 def key_of(frame: Frame) -> bytes:
     """The id of the key that a frame lies under; none of a plain one."""
     return frame.salts[:ID_BYTES] if frame.form >= ENCRYPTED else b""
+
+
+def began_in(db: apsw.Connection) -> Began:
+    """Looks for the beginning of a session in an SQLite log."""
+    return lambda session: db.execute(_FIRST, (session,)).fetchone() or (b"", RAW)
 
 
 _FIRST = """SELECT CAST(f.salts AS BLOB), f.form FROM commits c

@@ -34,7 +34,7 @@ from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
-from vmstore.log.frame_encryption import FrameEncryption, checked
+from vmstore.log.frame_encryption import FrameEncryption, began_in, checked
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import (
@@ -175,7 +175,7 @@ class SqliteLog:
         ]
         if long:
             with self.file as db:
-                pending.key = self.vault.name(db, pending.append)
+                pending.key = self.vault.name(pending.append, began_in(db))
         for cell in long:
             self.files.keep(cell.commitment, cell.content, pending.key)
 
@@ -296,7 +296,7 @@ class SqliteLog:
         frames = list(cut(cell + 1, cells, dense=append.dense))
         assert not frames or frames[0].first == cell + 1, "the frames go on where the log ended"
         assert not frames or frames[-1].after == cell + 1 + len(cells), "and hold every cell that the commits count"
-        key = self.vault.name(db, append) if frames else b""
+        key = self.vault.name(append, began_in(db)) if frames else b""
         for frame in frames:  # swept, or its key dropped, while we waited
             if frame.form == FILES and (key != waiting.key or not self.files.holds(named(frame, 0))):
                 assert frame.cells == 1, "a file holds one cell"

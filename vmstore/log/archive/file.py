@@ -180,7 +180,9 @@ class CarriedKeys:
     """The keys that an archive carries, unwrapped by the store key: it has to open each."""
 
     def __init__(self, file: ArchiveFile, store_key: StoreKey) -> None:
-        self._keys = {name: unwrapped(store_key, name, wrapped, file.path) for name, wrapped in file.keys().items()}
+        self._keys = {
+            name: unwrapped(store_key, name, wrapped, str(file.path)) for name, wrapped in file.keys().items()
+        }
 
     def key(self, name: bytes) -> bytes | None:
         """The key of an id; None where the file carries none."""
