@@ -142,7 +142,7 @@ def test_two_handles_open_one(store_path: Path) -> None:
 def test_no_bundle_brings_one(store_path: Path) -> None:
     """The grants of another namespace are not taken in, however they were written down."""
     from vmstore.transfer.bundle import lines_of
-    from vmstore.transfer.selection import select, whole
+    from vmstore.views.selection import select, whole
 
     bundle = store_path.parent / "grants.jsonl"
     with vmstore.open(store_path) as store:

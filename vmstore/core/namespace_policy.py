@@ -13,6 +13,7 @@ class PolicySubject(IntEnum):
 
     RETENTION = 0
     LANGUAGE = 1
+    COLD = 2
 
 
 class NamespacePolicy(Mutation, frozen=True, array_like=True, tag=65):

@@ -12,19 +12,15 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from vmstore.cells.verify_proof import signed as verified
 from vmstore.core.erasure import ErasureReason
-from vmstore.core.mutation import Open, decode
 from vmstore.core.system.atomic_file import naming, new_file
 from vmstore.core.system.safe_files import read_within
 from vmstore.errors import CorruptError, InputError
-from vmstore.log.port import Log
 from vmstore.namespace.signing_keys import SigningKey
-from vmstore.seals.seal import namespace_uid
 
 ERASURES = ".erasures"
 KIND = "vmstore erasure 1"
@@ -135,13 +131,6 @@ def _holds(certificate: Certificate) -> bool:
         return len(signature) == SIGNATURE_BYTES and verified(key, certificate.signing, signature)
     except ValueError:
         return False
-
-
-def uid_of(log: Log) -> str:
-    """The permanent id of a log's namespace, in hex."""
-    first: Any = decode(log.tail(0, 1)[0].body)[0]
-    assert isinstance(first, Open), "a log begins with a session"
-    return namespace_uid(first.uid).hex()
 
 
 def cells_of(found: Iterable[Certificate]) -> dict[str, dict[tuple[int, int], str]]:

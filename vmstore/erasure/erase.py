@@ -26,7 +26,6 @@ from vmstore.erasure.certificates import (
     folder_of,
     keep,
     signed,
-    uid_of,
 )
 from vmstore.erasure.plan import ErasureRequest, Planner
 from vmstore.erasure.relations import Owned
@@ -36,6 +35,7 @@ from vmstore.live.runtime import Runtime
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ErasurePlan, ErasureReport
 from vmstore.namespace.resolve import page_named
+from vmstore.seals.seal import uid_of
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
 from vmstore.views.log_reader import commit_at

@@ -29,11 +29,11 @@ from vmstore.namespace.backends.port import directory_of
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ArchivedSession, ArchiveReport, SkippedSession
-from vmstore.transfer.selection import Portion, commits_as_they_lie, select, whole
 from vmstore.views.branch import Branch
 from vmstore.views.cell_resolver import READ
 from vmstore.views.erased_cells import Erasures
 from vmstore.views.log_reader import LogReader
+from vmstore.views.selection import Portion, commits_as_they_lie, select, whole
 
 GRACE_S = 3600.0
 

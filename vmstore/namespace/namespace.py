@@ -75,7 +75,7 @@ class Namespace(after_fork.Owner):
         store_key: StoreKey | None = None, opened: Opened | None = None,
     ) -> None:  # fmt: skip
         self._opened = opened
-        self._ids = ids
+        self.ids = ids
         self._absolute = None if place is None else place.absolute()
         self.place, self.cache = place, None if place is None else place.cache  # None in memory
         self.store_key = store_key
@@ -154,7 +154,7 @@ class Namespace(after_fork.Owner):
             with self.views_lock:
                 if self._gate is None:
                     place = None if self.views_folder is None or self.readonly else self.views_folder / KNOWN
-                    gate = Engine(log, projection, self.clock, self._ids, KnownContents(place))
+                    gate = Engine(log, projection, self.clock, self.ids, KnownContents(place))
                     gate.warden = self.access
                     self._gate = gate
         return self._gate

@@ -222,6 +222,33 @@ class ArchiveReport(msgspec.Struct, frozen=True):
     bytes_after: int
 
 
+class PublishedPart(msgspec.Struct, frozen=True):
+    """A session that was published, or would be: why, how many commits are new, and the bytes of its archive.
+
+    `why` is new, grew, or erased, where something of it was destroyed here since.
+    """
+
+    session: str
+    why: str
+    commits: int
+    bytes: int
+
+
+class PublishReport(msgspec.Struct, frozen=True):
+    """Result of publishing to a cold tier; `manifest` is the number of the newest one, 0 where there is none.
+
+    `done` is False after a dry run. `bytes` are those of the archives that were written.
+    """
+
+    done: bool
+    address: str
+    manifest: int
+    sessions: list[PublishedPart]
+    skipped: list[SkippedSession]
+    segments: int
+    bytes: int
+
+
 class MergedSession(msgspec.Struct, frozen=True):
     """A session of the other store: what became of it, how many commits came or would, up to where both are the same.
 

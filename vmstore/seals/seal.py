@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 
 from vmstore.cells.verify_proof import raw, signed, statement
+from vmstore.core.mutation import Open, decode
 from vmstore.engine.verify.history_tree import HistoryTree, SessionHead, tree_of
 from vmstore.engine.verify.verify import Finding
 from vmstore.errors import CorruptError
+from vmstore.log.port import Log
 
 KIND = "vmstore seal 1"
 PROBLEM = "seal"
@@ -93,6 +95,13 @@ def watched(seals: Iterable[Seal]) -> dict[bytes, set[int]]:
 def namespace_uid(first: bytes) -> bytes:
     """The permanent id of a namespace: 16 bytes, from the uid of the session that opened its log."""
     return sha256(b"vmstore namespace" + first).digest()[:16]
+
+
+def uid_of(log: Log) -> str:
+    """The permanent id of a log's namespace, in hex; the log is not empty."""
+    first: Any = decode(log.tail(0, 1)[0].body)[0]
+    assert isinstance(first, Open), "a log begins with a session"
+    return namespace_uid(first.uid).hex()
 
 
 def sealed(histories: HistoryTree, at: int, key: bytes, sign: Callable[[bytes], bytes]) -> Seal:

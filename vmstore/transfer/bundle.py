@@ -20,9 +20,9 @@ from vmstore.core.mutation import AnyMutation, decode
 from vmstore.core.mutation import readable as plain
 from vmstore.errors import InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit
-from vmstore.transfer.selection import Portion, commits_of
 from vmstore.views.erased_cells import erased_at
 from vmstore.views.projection import Projection
+from vmstore.views.selection import Portion, commits_of
 
 VERSION = 1
 LINE_BYTES_MAX = 1 << 30

@@ -21,10 +21,10 @@ from vmstore.log.port import Log
 from vmstore.redact.mask import Mask
 from vmstore.redact.span import HANDED_OUT
 from vmstore.transfer.redacted_export import EVERYWHERE, UNSEEN, MaskedCounts
-from vmstore.transfer.selection import Portion
 from vmstore.views.branch import Branch
 from vmstore.views.compactions import compactions_at
 from vmstore.views.projection import Projection
+from vmstore.views.selection import Portion
 from vmstore.views.stored_cells import read_cells
 from vmstore.vm.protocol.messages import messages
 from vmstore.vm.protocol.prompt_page import PromptPage

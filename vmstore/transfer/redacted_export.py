@@ -20,12 +20,12 @@ from vmstore.log.memory import MemoryLog
 from vmstore.namespace.namespace import Namespace
 from vmstore.redact.mask import Mask, is_blob
 from vmstore.redact.span import HANDED_OUT
-from vmstore.transfer.selection import Portion, commits_of, select, whole
 from vmstore.transfer.table_rows import Row
 from vmstore.transfer.tables import TABLES
 from vmstore.views.erased_cells import erased_at
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.redactions import approved
+from vmstore.views.selection import Portion, commits_of, select, whole
 
 
 def lifted(ns: Namespace, sessions: Iterable[int], artifact: str) -> list[str]:

@@ -26,13 +26,13 @@ from vmstore.transfer.conversations import CONVERSATIONS, SpokenSession, masked_
 from vmstore.transfer.imports import imported
 from vmstore.transfer.parquet import write_parquet
 from vmstore.transfer.redacted_export import MaskedCounts, lifted, masked, masked_rows
-from vmstore.transfer.selection import Portion, check_end, commits_of, select, whole
 from vmstore.transfer.sqlite import write_database
 from vmstore.transfer.table_rows import Row, rows
 from vmstore.views.branch import Branch
 from vmstore.views.erased_cells import erasures_after
 from vmstore.views.projection import Progress
 from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.selection import Portion, check_end, commits_of, select, whole
 
 WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
 SPANS = "otlp"

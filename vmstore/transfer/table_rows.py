@@ -47,13 +47,13 @@ from vmstore.core.redaction import TAG
 from vmstore.core.times import moment_of
 from vmstore.engine.transfer.ingest import content_of
 from vmstore.log.commit import Commit
-from vmstore.transfer.selection import Portion, commits_of
 from vmstore.views.branch import Branch
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.calls import before
 from vmstore.views.projectors.pages import born_tags, object_of, texts_of
 from vmstore.views.projectors.residency import resident_at
 from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.selection import Portion, commits_of
 
 Row = tuple[str, tuple[Any, ...]]
 

@@ -31,7 +31,7 @@ from vmstore.cells.subject_keys import unwrapped
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archive.formats import ENCRYPTED_FORMAT, FORMAT, FORMATS
 from vmstore.log.cell_reader import cells_of
-from vmstore.log.commit import Commit, link
+from vmstore.log.commit import Commit, follows, genesis, link
 from vmstore.log.file import APPLICATION_ID, LogFile
 from vmstore.log.frame import ERASED_SIZE, densely, opened, squeezed, stretched
 from vmstore.log.frame_encryption import PLAIN, FrameDecryption, NoEncryption
@@ -121,6 +121,30 @@ def write(path: Path, commits: Iterable[Commit], source: ArchiveContents, vault:
         db.execute("COMMIT").fetchall()
     finally:
         db.close()
+
+
+def chained(
+    commits: Iterable[Commit], uids: Mapping[int, bytes], recorded: Recorded, under: Under
+) -> tuple[Iterator[Commit], ArchiveContents]:
+    """Commits with their cells, sessions before their forks, and the rest of their archive.
+
+    `uids` are those of all their sessions, by key. What a chain starts from is found as they are read.
+    """
+    ends: dict[int, list[bytes]] = {}
+
+    def noted() -> Iterator[Commit]:
+        for commit in commits:
+            yield commit
+            ends.setdefault(commit.last, []).append(commit.hash)
+
+    def start(commit: Commit) -> bytes:
+        before: list[bytes] = [genesis(uids[commit.session]), *ends.get(commit.first - 1, [])]
+        for found in before:
+            if follows(found, commit):
+                return found
+        raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
+
+    return noted(), ArchiveContents(start, recorded, under)
 
 
 def _laid(

@@ -29,7 +29,7 @@ from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.blobs import flush
 from vmstore.log.cell_reader import cells_of, key_under
-from vmstore.log.commit import Commit, follows, genesis
+from vmstore.log.commit import Commit
 from vmstore.log.frame_encryption import PLAIN, NoEncryption
 from vmstore.log.lock import WriteLock
 
@@ -183,23 +183,9 @@ class Archives:
         which keys they lie under. The archive is read and proven before it takes its name, and given
         back open.
         """
-        from vmstore.log.archive.file import ArchiveContents
+        from vmstore.log.archive.file import chained
 
-        ends: dict[int, list[bytes]] = {}
-
-        def noted() -> Iterator[Commit]:
-            for commit in commits:
-                yield commit
-                ends.setdefault(commit.last, []).append(commit.hash)
-
-        def start(commit: Commit) -> bytes:
-            before: list[bytes] = [genesis(uids[commit.session]), *ends.get(commit.first - 1, [])]
-            for found in before:
-                if follows(found, commit):
-                    return found
-            raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
-
-        return self._place(self.path(uid), noted(), ArchiveContents(start, recorded, under))
+        return self._place(self.path(uid), *chained(commits, uids, recorded, under))
 
     def _place(self, path: Path, commits: Iterable[Commit], source: ArchiveContents) -> ArchiveLog:
         """Writes an archive, proves it and puts it in its place."""

@@ -46,7 +46,12 @@ def backend_of(address: Address | Backend) -> Backend:
                 "a store in PostgreSQL needs psycopg: pip install 'vmstore[postgres]'", code="not-installed"
             ) from None
         return PostgresBackend(str(address))
+    if scheme[1] in ("s3", "cold"):
+        from vmstore.namespace.backends.cold import ColdBackend
+
+        return ColdBackend(str(address))
     raise InputError(
-        f"no store is kept at {scheme[0]}…; name a folder, or a database as postgresql://user@host/database",
+        f"no store is kept at {scheme[0]}…; name a folder, a database as postgresql://user@host/database, or a cold "
+        "tier as s3://bucket/prefix",
         code="no-backend",
     )

@@ -81,6 +81,10 @@ class FolderPlace:
         """The log itself."""
         return log if isinstance(log, SqliteLog) else None
 
+    def alone(self, session: str) -> Attachment | None:
+        """None: views of all sessions are at hand."""
+        return None
+
 
 class FolderBackend:
     """A store in a folder, or the archive of one session in a file."""

@@ -100,6 +100,10 @@ class Place(Protocol):
         """Its log, where that can move contents to archives."""
         ...
 
+    def alone(self, session: str) -> Attachment | None:
+        """A session by itself, where that is less to read than all; None also where none has the name."""
+        ...
+
 
 class Backend(Protocol):
     """Keeps the logs of a store, one a namespace."""

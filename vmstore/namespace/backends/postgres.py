@@ -3,7 +3,7 @@
     postgresql://user@host:5432/database?namespace=team-a&schema=vmstore&cache=/var/cache/vmstore&sslmode=require
     postgresql://user@host/database?blobs=s3%3A%2F%2Fbucket%2Fprefix
 
-`namespace`, `schema`, `cache`, `blobs` and `notify` are ours; the rest is libpq's. Without `cache` it is the user's own.
+`namespace`, `schema`, `cache`, `blobs` and `notify` are ours; the rest is libpq's. Without `cache` it is the user's.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from vmstore.core.clock import Clock, SystemIds
-from vmstore.core.system.safe_files import destroy
+from vmstore.core.system.cache_folder import prepare
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.frame import ERASED_SIZE
 from vmstore.log.port import Log
@@ -40,15 +39,7 @@ from vmstore.objects.address import objects_at
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
 
 DEFAULT = "default"
-ORIGIN = "origin.json"
 OURS = ("namespace", "schema", "cache", "blobs", "notify")
-
-
-class CacheOrigin(msgspec.Struct):
-    """The origin of a cache folder: a namespace by its uid, and the machine that folds it."""
-
-    uid: str
-    machine: str
 
 
 class PostgresPlace:
@@ -112,40 +103,13 @@ class PostgresPlace:
         """None: the database keeps what is old."""
         return None
 
+    def alone(self, session: str) -> Attachment | None:
+        """None: views of all sessions are at hand."""
+        return None
+
     def prepare(self) -> None:
         """Makes the cache folder, empties it where it is another namespace's, and refuses another machine's."""
-        try:
-            self.cache.mkdir(parents=True, exist_ok=True)
-            mine = CacheOrigin(self.uid.hex(), machine())
-            found = self._origin()
-            if found is not None and found.machine != mine.machine:
-                raise StoreError(
-                    f"{self.cache} is the cache of another machine ({found.machine}), and two that fold into one would "
-                    f"spoil it: name a folder of this machine by cache= in the address, or delete "
-                    f"{self.cache / ORIGIN} where this is the same machine under another name",
-                    code="cache-of-another-machine",
-                )
-            if found is None or found.uid != mine.uid:
-                self._clear()
-                (self.cache / ORIGIN).write_bytes(msgspec.json.encode(mine))
-        except OSError as error:
-            raise StoreError(
-                f"the cache {self.cache} cannot be used ({error.strerror}); name another by cache= in the address",
-                code="no-cache",
-            ) from error
-
-    def _origin(self) -> CacheOrigin | None:
-        try:
-            return msgspec.json.decode((self.cache / ORIGIN).read_bytes(), type=CacheOrigin)
-        except (FileNotFoundError, msgspec.DecodeError):
-            return None
-
-    def _clear(self) -> None:
-        for file in sorted(self.cache.rglob("*"), reverse=True):
-            if file.is_dir() and not file.is_symlink():
-                file.rmdir()
-            else:
-                destroy(self.cache, file)
+        prepare(self.cache, self.uid.hex())
 
 
 class PostgresBackend:
@@ -342,15 +306,6 @@ def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
     except BaseException:
         log.close()
         raise
-
-
-def machine() -> str:
-    """A name of this machine that no other has, as far as it says one."""
-    node = platform.node() or "unnamed"
-    try:
-        return f"{node}/{Path('/etc/machine-id').read_text().strip()[:12]}"
-    except OSError:
-        return node
 
 
 def _parsed(address: str) -> tuple[dict[str, str], str]:

@@ -16,9 +16,9 @@ from vmstore.namespace.results import CallInfo, SessionInfo
 from vmstore.redact.mask import Mask
 from vmstore.store.spans.call_spans import Masking, TracedSession, exported, spans_of
 from vmstore.transfer.redacted_export import MaskedCounts
-from vmstore.transfer.selection import Portion
 from vmstore.transfer.sessions import SPANS, export_lines
 from vmstore.views.projection import Progress
+from vmstore.views.selection import Portion
 
 Json = dict[str, Any]
 SPANS_MAX = 64  # of one request

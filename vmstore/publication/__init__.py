@@ -1,0 +1,1 @@
+"""Publication: sessions and column segments of a store put into a cold tier."""
