@@ -25,7 +25,7 @@ from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.archive.file import Under, chained, write
 from vmstore.log.cell_reader import key_under
 from vmstore.log.commit import Commit
-from vmstore.log.frame_encryption import PLAIN
+from vmstore.log.frame_encryption import PLAIN, NoEncryption
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.namespace import Namespace

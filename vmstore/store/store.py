@@ -79,12 +79,14 @@ class Store(Aliased):
 
     def __init__(self, namespace: Namespace) -> None:
         from vmstore.maintenance.columns import ColumnStore
+        from vmstore.store.parts.single_sessions import SingleSessions
         from vmstore.store.sessions import Sessions
 
         self._ns = namespace
         self._columns = ColumnStore(namespace)
         self._sessions = Sessions(namespace, lambda: self._recording)
         self._asker: QueryEngine | None = None
+        self._alone = SingleSessions(namespace, Store)
         namespace.query = self.query
 
     def __enter__(self) -> Store:
@@ -97,6 +99,7 @@ class Store(Aliased):
         """Closes the files; closing twice does nothing."""
         with self._ns.lock:
             self._columns.close()
+            self._alone.close()
         self._ns.close()
 
     @property
@@ -212,6 +215,8 @@ class Store(Aliased):
             warn_once("Store.session(l0_tokens_max=)", "Store.live_session(l0_tokens_max=)")
             return self.live_session(name, user=user, agent=agent, title=title, redaction=redaction, **live)
         writes = create or redaction is not None
+        if not writes and (alone := self._alone.of(name)) is not None:
+            return alone.session(name)
         with self._ns.lock if writes else self._ns.views_lock:
             owner = {"user": user, "agent": agent, "title": title}
             return self._sessions.find(name, create=create, owner=owner, redaction=redaction)
@@ -258,9 +263,9 @@ class Store(Aliased):
         for as much as it needs. Raises QueryError, which points at what is wrong with the text, or says which
         limit was passed (`timeout`, `too-large`).
         """
-        questions = self._questions
-        limits = (timeout_s, rows, memory)
-        return questions.ask(text, session=session, params={**(params or {}), **named}, limits=limits)
+        given = {**(params or {}), **named}
+        questions = self._alone.asker(text, session, given) or self._questions
+        return questions.ask(text, session=session, params=given, limits=(timeout_s, rows, memory))
 
     @property
     def _questions(self) -> QueryEngine:

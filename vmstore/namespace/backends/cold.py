@@ -36,6 +36,7 @@ class ColdPlace:
     """A namespace in a cold tier, as of a manifest."""
 
     directory = None
+    parted = True
 
     def __init__(self, backend: ColdBackend, name: str, found: FoundManifest, store_key: StoreKey | None) -> None:
         self.backend = backend

@@ -30,6 +30,7 @@ class FolderPlace:
     """A namespace's directory."""
 
     beyond = ()
+    parted = False
 
     def __init__(self, backend: FolderBackend, folder: Path) -> None:
         self.backend = backend

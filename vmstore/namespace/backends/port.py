@@ -100,8 +100,13 @@ class Place(Protocol):
         """Its log, where that can move contents to archives."""
         ...
 
+    @property
+    def parted(self) -> bool:
+        """Whether a session by itself is less to read than all: then `alone` gives one."""
+        ...
+
     def alone(self, session: str) -> Attachment | None:
-        """A session by itself, where that is less to read than all; None also where none has the name."""
+        """A session by itself; None where none has the name, or views of all are at hand."""
         ...
 
 

@@ -46,6 +46,7 @@ class PostgresPlace:
     """A namespace in a database."""
 
     directory = None
+    parted = False
 
     def __init__(self, backend: PostgresBackend, name: str, uid: bytes) -> None:
         self.backend = backend
