@@ -8,6 +8,7 @@ reads, names and labels, stays there too. Contents are read from the file when s
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -61,10 +62,14 @@ def archive(
     *,
     older_than_s: float | None = None,
     grace_s: float = GRACE_S,
+    to: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ArchiveReport:
     """Moves the contents of sessions to an archive each, while others may read and write.
+
+    With `to`, the address of a cold tier, they are published there and leave this disk: a question about them
+    fetches the archive, and `unarchive` brings them back.
 
     Of the sessions named, or of those in which nothing happened for `older_than_s` seconds. One that
     was written to within the last `grace_s` seconds counts as open: it is refused, or left alone where
@@ -97,7 +102,28 @@ def archive(
                 size = _move(log, session, keep, _share(progress, nth, len(chosen)))
             _forget(ns, session)
         moved.append(ArchivedSession(session.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
-    return ArchiveReport(not dry_run, moved, skipped, before, _bytes(ns))
+    there = None if to is None else _left_to(store, log, chosen, to, dry_run)
+    return ArchiveReport(not dry_run, moved, skipped, before, _bytes(ns), there)
+
+
+def _left_to(
+    store: Archivable, log: SqliteLog, chosen: Sequence[_Chosen], to: str | os.PathLike[str], dry_run: bool
+) -> str:
+    """Publishes archived sessions, and leaves their contents to the tier; its address."""
+    from vmstore.cold.place import cold_address
+    from vmstore.maintenance.publish import publish
+
+    address = cold_address(to)
+    publish(store, to, [session.name for session in chosen], dry_run=dry_run)
+    tier = address.tier(store._ns.name)
+    there = {} if dry_run else {session.uid: session for session in tier.manifest().manifest.sessions}
+    for session in () if dry_run else chosen:
+        stored = there[session.uid.hex()].archive
+        with log.archives.alone():
+            found = tier.objects.head(stored.name)
+            if log.archives.path(session.uid).exists() and found is not None and found.size == stored.size:
+                log.archives.leave(session.uid, address.objects)
+    return tier.address
 
 
 def unarchive(store: Archivable, sessions: str | Iterable[str]) -> ArchiveReport:
@@ -114,19 +140,21 @@ def unarchive(store: Archivable, sessions: str | Iterable[str]) -> ArchiveReport
             if not places:
                 skipped.append(SkippedSession(name, "nothing of it is archived"))
                 continue
-            moved.append(ArchivedSession(name, str(log.archives.path(uid)), log.mover.back(uid)))
+            file = log.archives.address(uid) or str(log.archives.path(uid))
+            moved.append(ArchivedSession(name, file, log.mover.back(uid)))
     return ArchiveReport(True, moved, skipped, before, _bytes(ns))
 
 
-def archived_sessions(store: Archivable) -> dict[str, Path]:
-    """The sessions of which something is archived, by name, and where."""
+def archived_sessions(store: Archivable) -> dict[str, Path | str]:
+    """The sessions of which something is archived, by name, and where: a file, or the address of a cold tier."""
     ns = store._ns
     if (log := _archiving(ns)) is None:
         return {}
     with ns.asking():
         names = dict(ns.views.execute("SELECT uid, name FROM sessions"))
     uids = {place.uid for _, _, place in log.mover.places()}
-    return {str(names.get(uid, uid.hex())): log.archives.path(uid) for uid in sorted(uids)}
+    archives = log.archives
+    return {str(names.get(uid, uid.hex())): archives.address(uid) or archives.path(uid) for uid in sorted(uids)}
 
 
 def _log(store: Archivable, reading: bool) -> SqliteLog:

@@ -37,6 +37,7 @@ from vmstore.namespace.backends.address import path_of
 from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
+from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Backup, BackupPart, RestoreReport
 from vmstore.namespace.signing_keys import public_key as read_public_key
 from vmstore.views.projection import Progress, Projection, room_of
@@ -324,6 +325,7 @@ def _proven(folder: Path, of: Path, vault: FrameEncryption | None, progress: Pro
     """Checks every hash and rule of a copied log; what it holds. Raises CorruptError naming the first problem."""
     try:
         log = SqliteLog(folder / LOG, readonly=True, vault=vault)
+        reach_outside(log, folder.name)
     except CorruptError as error:
         what = str(error).replace(str(folder), str(of / folder.name))
         raise CorruptError(f"{of} cannot be relied on: {what}", code="not-sound") from error

@@ -214,7 +214,7 @@ def strays(log: SqliteLog, store: Path, now: int) -> Iterator[Symptom]:
 def archives(log: SqliteLog, full: bool) -> Iterator[Symptom]:
     """Archives that are missing, and with `full` those that are damaged."""
     for uid in sorted({place.uid for _, _, place in log.mover.places()}):
-        if not log.archives.path(uid).exists():
+        if not log.archives.path(uid).exists() and log.archives.address(uid) is None:
             yield Symptom(
                 "archive", str(log.archives.path(uid)), "it is missing, and with it contents of its session",
                 "put it back from a backup",

@@ -24,6 +24,7 @@ from vmstore.namespace.backends.folder import FolderBackend
 from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.namespace.folder import LOG, find, namespaces
+from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Health, LockedFile, NamespaceHealth, Symptom
 
 EXTRAS = (
@@ -129,6 +130,7 @@ def _opened(file: Path, vault: FrameEncryption | None) -> Iterator[SqliteLog]:
     """A log that is looked at; a WAL that was left behind is left as it is."""
     left = file.with_name(file.name + "-wal").exists()
     log = SqliteLog(file, readonly=True, vault=vault)
+    reach_outside(log, file.parent.name)
     try:
         if left:
             with log.file as db:

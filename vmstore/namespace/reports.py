@@ -212,7 +212,8 @@ class SkippedSession(msgspec.Struct, frozen=True):
 class ArchiveReport(msgspec.Struct, frozen=True):
     """Result of archiving or unarchiving; `done` is False after a dry run.
 
-    The bytes are those of the log, its long contents and all archives together.
+    The bytes are those of the log, its long contents and all archives together. `left_to` is the address of the
+    cold tier to which they were left.
     """
 
     done: bool
@@ -220,6 +221,7 @@ class ArchiveReport(msgspec.Struct, frozen=True):
     skipped: list[SkippedSession]
     bytes_before: int
     bytes_after: int
+    left_to: str | None = None
 
 
 class PublishedPart(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The folder of archives: a file a session, there before a frame of the log names it.
 
     archive/<uid of the session, 32 hex digits>.archive
+    archive/<uid>.cold                          in its place, the address where it lies
 
 A file holds the session's commits and cells, and, of a fork, those it inherits before them, so it can
 be opened alone. It is written beside its name, proven, flushed and renamed, and never changes in place.
@@ -24,7 +25,8 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.core.system.safe_files import Stray, destroy, kind_of
+from vmstore.core.system.atomic_file import new_file
+from vmstore.core.system.safe_files import Stray, destroy, kind_of, read_within
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.blobs import flush
@@ -37,12 +39,15 @@ if TYPE_CHECKING:
     from vmstore.log.archive.file import ArchiveContents, ArchiveFile, ArchiveLog, Recorded, Under
 
 SUFFIX = ".archive"
+COLD = ".cold"
 FORMER = ".former"
 OPEN_MAX = 8  # archives kept open for the next question
 REMEDY = "put it back from a backup; everything else works without it"
 
 
 T = TypeVar("T")
+Fetch = Callable[[bytes, str], Path]
+"""Gives a copy of a session's archive from an address, by the session's uid."""
 
 
 class _Opened(msgspec.Struct):
@@ -58,6 +63,7 @@ class Archives:
     def __init__(self, folder: Path, vault: NoEncryption = PLAIN, wait_s: float | None = WAIT_S) -> None:
         self.folder = folder
         self._vault = vault
+        self.fetch: Fetch | None = None  # of archives that lie elsewhere
         self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
         self._reading = threading.Lock()
         self._settled = False
@@ -66,6 +72,32 @@ class Archives:
     def path(self, uid: bytes) -> Path:
         """The path of a session's archive."""
         return self.folder / f"{uid.hex()}{SUFFIX}"
+
+    def address(self, uid: bytes) -> str | None:
+        """The address of an archive that lies elsewhere; None of one that is here, or of none."""
+        if self.path(uid).exists():
+            return None
+        try:
+            return read_within(self.path(uid).with_suffix(COLD), link=False).decode().strip()
+        except FileNotFoundError:
+            return None
+
+    def leave(self, uid: bytes, address: str) -> None:
+        """Says where an archive lies from now on, durable, and overwrites and removes the one here.
+
+        The caller has seen that it is there.
+        """
+        assert self._lock.held, "nobody moves cells into an archive that is about to go"
+        place = self.path(uid).with_suffix(COLD)
+        place.unlink(missing_ok=True)
+        with new_file(place) as file:
+            file.write(address.encode() + b"\n")
+        destroy(self.folder, self.path(uid))
+
+    def _place_of(self, uid: bytes) -> Path:
+        """The path of a session's archive, fetched where it lies elsewhere."""
+        address = None if self.fetch is None else self.address(uid)
+        return self.path(uid) if address is None or self.fetch is None else self.fetch(uid, address)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -97,7 +129,7 @@ class Archives:
 
         Raises CorruptError, naming the file, where it is damaged or does not hold them.
         """
-        path = self.path(uid)
+        path = self._place_of(uid)
         with self._reading:
             file = self._open(uid, path)
             if file is None:
@@ -126,14 +158,15 @@ class Archives:
         """Reads and checks the archives of sessions; yields a sentence for each fault."""
         for uid in sorted(uids):
             try:
-                with contextlib.closing(self._read(self.path(uid))) as log:
+                with contextlib.closing(self._read(self._place_of(uid))) as log:
                     keys = log.file.keys() if log.file.encrypted else {}
                     if not all(self._vault.opens(name, key) for name, key in keys.items()):
                         yield f"{log.path} carries a key that the store key does not open; run `vmstore rekey` again"
             except CorruptError as error:
                 yield str(error)
             except StoreError as error:
-                yield str(error if self.path(uid).exists() else self.missing(uid))
+                there = self.path(uid).exists() or self.address(uid) is not None
+                yield str(error if there else self.missing(uid))
 
     def _open(self, uid: bytes, path: Path) -> ArchiveFile | None:
         """The file of an archive, opened again where another one took its name."""
@@ -280,8 +313,9 @@ class Archives:
                 self._put(path, made)
 
     def drop(self, uid: bytes) -> None:
-        """Deletes the archive of a session, which no frame names any more."""
+        """Deletes the archive of a session, which no frame names any more; one that lies elsewhere stays there."""
         self.path(uid).unlink(missing_ok=True)
+        self.path(uid).with_suffix(COLD).unlink(missing_ok=True)
 
     # ---- looking around
 
@@ -291,7 +325,7 @@ class Archives:
 
     def strays(self, named: set[bytes]) -> Iterator[Stray]:
         """Files that no frame names, those a crash left half written included; `named` are uids."""
-        names = {self.path(uid).name for uid in named}
+        names = {self.path(uid).with_suffix(suffix).name for uid in named for suffix in (SUFFIX, COLD)}
         for path in sorted(self.folder.glob("*")):
             with contextlib.suppress(FileNotFoundError):
                 if path.name not in names and path.is_file():

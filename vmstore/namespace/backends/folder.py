@@ -19,6 +19,7 @@ from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.port import Attachment, Opening, Sizes
 from vmstore.namespace.encryption import KEYS, Key, key_for, making, none_plain_beside, vault_of
 from vmstore.namespace.folder import ARCHIVE, ERASING, LOG, find, is_archive, namespaces, sizes
+from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Capability
 from vmstore.namespace.view_file import open_views
 from vmstore.views.projection import Projection, room_of
@@ -202,6 +203,7 @@ class FolderBackend:
 def _opened(folder: Path, opening: Opening) -> tuple[Log, Projection]:
     vault = vault_of(folder, opening.store_key, opening.ids)
     log = SqliteLog(folder / LOG, readonly=opening.readonly, vault=vault, wait_s=opening.wait_s)
+    reach_outside(log, folder.name)
     try:
         if opening.believed and vault is None:
             return log, open_views(folder, log, readonly=opening.readonly, wait_s=opening.wait_s)
