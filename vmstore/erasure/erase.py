@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -30,11 +30,12 @@ from vmstore.erasure.certificates import (
 from vmstore.erasure.plan import ErasureRequest, Planner
 from vmstore.erasure.relations import Owned
 from vmstore.erasure.scrub import scrub_kept, scrub_snapshots, scrub_text, scrub_views
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.live.runtime import Runtime
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import ErasurePlan, ErasureReport
 from vmstore.namespace.resolve import page_named
+from vmstore.publication.cold_erasure import clear_tiers, left_in_tiers, objects_of
 from vmstore.seals.seal import uid_of
 from vmstore.views.branch import NEVER, Branch
 from vmstore.views.erased_cells import Erasures, erasures_after
@@ -76,6 +77,7 @@ BEYOND = [
     "the history of the vmql shell and the statements kept in it, of each user who asked",
     "blocks that a file system, a snapshot or the flash of a disk has not reused yet",
 ]
+VERSIONS = "versions of deleted objects that the bucket keeps, where it does, of"
 REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]
 
 
@@ -114,7 +116,8 @@ def plan_erasure(
     """The plan of `erase`: what would go and what would stay; nothing is written."""
     ns = store._ns
     with ns.asking():
-        return Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
+        plan = Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
+    return msgspec.structs.replace(plan, objects=objects_of(ns, {session.uid for session in plan.sessions}))
 
 
 def erase(
@@ -249,8 +252,9 @@ def _done(
 ) -> ErasureReport:
     """Records the erasure, then destroys what it names; every other writer waits."""
     ordinals = _record(ns, erasures, leaving)
-    certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
-    return ErasureReport(plan, reason, ordinals, None if certificate is None else str(certificate), beyond(ns))
+    done = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
+    certificate = None if done.certificate is None else str(done.certificate)
+    return ErasureReport(plan, reason, ordinals, certificate, done.beyond, done.left)
 
 
 def _record(
@@ -281,7 +285,15 @@ def _record(
     return sorted(ordinals)
 
 
-def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept: Path | None = None) -> Path | None:
+class Destroyed(NamedTuple):
+    """Result of a destruction: its certificate, what is out of reach, and tiers that may still hold something."""
+
+    certificate: Path | None
+    beyond: list[str]
+    left: list[str]
+
+
+def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept: Path | None = None) -> Destroyed:
     """Destroys all that is recorded as erased and lets everything forget it; the certificate of what came `after`."""
     erasures = Erasures(ns.log)
     erasures.follow()
@@ -291,25 +303,21 @@ def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept:
     ns.log.destroy(erasures.recorded)
     forget_erased(ns)
     if ns.cache is None:
-        return None
+        return Destroyed(None, beyond(ns), [])
     ns.log.sweep(ANY_AGE)
+    end = ns.log.ordinal
+    tiers = clear_tiers(ns)
+    rewritten = REWRITTEN + [f"cold tier {address}" for address in tiers.cleared]
+    out_of_reach = beyond(ns) + [f"{VERSIONS} {address}" for address in tiers.cleared]
+    out_of_reach += [f"{address}, which could not be reached: run `vmstore erase --finish`" for address in tiers.left]
     path = None
     if named:
         made = Certificate(
-            KIND,
-            uid_of(ns.log),
-            ns.log.ordinal,
-            ns.clock.now(),
-            reasons[0],
-            named,
-            len(there),
-            size,
-            REWRITTEN,
-            beyond(ns),
+            KIND, uid_of(ns.log), end, ns.clock.now(), reasons[0], named, len(there), size, rewritten, out_of_reach
         )
         path = keep(kept or folder_of(ns.cache), ns.name, made if key is None else signed(made, key))
     unmark(ns)
-    return path
+    return Destroyed(path, out_of_reach, tiers.left)
 
 
 def forget_erased(ns: Namespace) -> None:
@@ -359,7 +367,14 @@ def _named(ns: Namespace, session: int, erase: Erase) -> Iterable[ErasedCell]:
 def finish_erasing(store: Erasable) -> int:
     """Finishes an erasure that was interrupted, and scrubs again; how many cells were still there."""
     store._ns.engine  # noqa: B018 (refuses where the handle is for reading)
-    return finish(store._ns, look=True)
+    cells = finish(store._ns, look=True)
+    if left := left_in_tiers(store._ns):
+        raise StoreError(
+            f"{', '.join(left)} could not be reached, so what was erased may still be there; run "
+            "`vmstore erase --finish` when it answers",
+            code="cold-left",
+        )
+    return cells
 
 
 def mark(ns: Namespace) -> None:

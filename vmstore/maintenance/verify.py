@@ -14,6 +14,7 @@ from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.columns import VIEW, ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
+from vmstore.publication.cold_erasure import left_in_tiers
 from vmstore.seals.seal import Seal, watched
 
 
@@ -44,6 +45,8 @@ def verdict_on(
             ns.log, ns.projection, progress, views=views, rules=rules, histories=follower, chain=chain
         )
         found += _archives(ns, found) if chain else []
+        if chain and not (found or problems):
+            found += _tiers(ns)
         for seal in seals:
             found += list(_named(ns, seal.problems(histories)))[:PROBLEMS_MAX]
         problems = found + [p for p in problems if not found]
@@ -67,6 +70,12 @@ def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
         with ns.log.settled():
             problem = _broken(log)
     return [Finding(ARCHIVE, "archive", what) for what in problem if what.split(" ", 1)[0] not in named]
+
+
+def _tiers(ns: Namespace) -> list[Finding]:
+    """Cold tiers that may still hold what was erased here."""
+    what = "it could not be reached when something was erased, which may still be there; run `vmstore erase --finish`"
+    return [Finding("erasure", address, what) for address in left_in_tiers(ns)]
 
 
 def _broken(log: SqliteLog) -> list[str]:

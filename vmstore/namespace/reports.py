@@ -83,7 +83,8 @@ class ErasurePlan(msgspec.Struct, frozen=True):
     """The cells an erasure would destroy, and what it would leave.
 
     `forks` inherited some of it and lose that too; `children` were spawned by sessions that go, or
-    continue them, and stay; `sources` are the files it was imported from, which nobody touches.
+    continue them, and stay; `sources` are the files it was imported from, which nobody touches. `objects`
+    are those in cold tiers that hold cells of these sessions, and are written again.
     """
 
     cells: int
@@ -94,16 +95,21 @@ class ErasurePlan(msgspec.Struct, frozen=True):
     forks: list[str]
     children: list[str]
     sources: list[str]
+    objects: list[str] = []
 
 
 class ErasureReport(msgspec.Struct, frozen=True):
-    """Result of an erasure; `certificate` is the path of its certificate, None for a store in memory."""
+    """Result of an erasure; `certificate` is the path of its certificate, None for a store in memory.
+
+    `left` are the addresses of cold tiers that could not be reached: the erasure is open there until it is finished.
+    """
 
     plan: ErasurePlan
     reason: str
     commits: list[int]
     certificate: str | None
     beyond: list[str]
+    left: list[str] = []
 
 
 class CompactionReport(msgspec.Struct, frozen=True):

@@ -44,6 +44,7 @@ MODULES = {
     "compact": "vmstore.shell.commands.care.upkeep",
     "archive": "vmstore.shell.commands.care.archives",
     "unarchive": "vmstore.shell.commands.care.archives",
+    "publish": "vmstore.shell.commands.care.publish",
     "merge": "vmstore.shell.commands.data.merge",
     "migrate": "vmstore.shell.commands.data.migrate",
     "embed": "vmstore.shell.commands.care.embeddings",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import vmstore
@@ -27,6 +28,7 @@ def archive(arguments: argparse.Namespace, screen: Screen) -> int:
             arguments.sessions,
             older_than_s=arguments.older_than,
             grace_s=arguments.grace,
+            to=arguments.to,
             dry_run=arguments.dry_run,
             progress=tell,
         )
@@ -45,7 +47,8 @@ def _list_archives(arguments: argparse.Namespace, screen: Screen) -> int:
 
     with open_to_ask(arguments) as store:
         files = archived_sessions(store)
-    sizes = {name: path.stat().st_size if path.exists() else None for name, path in files.items()}
+    paths = {name: Path(file) for name, file in files.items()}
+    sizes = {name: path.stat().st_size if path.exists() else None for name, path in paths.items()}
     if arguments.json:
         rows = [{"session": name, "file": str(path), "file_bytes": sizes[name]} for name, path in files.items()]
         screen.json({"archived": rows})
@@ -53,7 +56,7 @@ def _list_archives(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show("no session is archived")
     else:
         rows_shown = [
-            (name, "missing" if (size := sizes[name]) is None else f"{size:,}", str(files[name])) for name in files
+            (name, _size_of(sizes[name], outside=isinstance(file, str)), str(file)) for name, file in files.items()
         ]
         screen.show(
             TextTable(
@@ -62,6 +65,12 @@ def _list_archives(arguments: argparse.Namespace, screen: Screen) -> int:
             )
         )
     return 0
+
+
+def _size_of(size: int | None, *, outside: bool) -> str:
+    if size is None:
+        return "" if outside else "missing"
+    return f"{size:,}"
 
 
 def _show_report(report: ArchiveReport, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
@@ -77,6 +86,8 @@ def _show_report(report: ArchiveReport, done: str, arguments: argparse.Namespace
             screen.show((StyledText("left alone", "dim"), f": {skipped.session}, {skipped.why}"))
         if not report.sessions and not report.skipped:
             screen.show("there is no session that old")
+        if report.done and report.left_to:
+            screen.show(f"their contents lie at {report.left_to}, and are fetched from there when they are asked for")
         if report.done and report.sessions:
             screen.show(
                 f"log, long contents and archives took {report.bytes_before:,} bytes and take {report.bytes_after:,}"
@@ -90,7 +101,7 @@ def _add_archive(parser: Parser) -> None:
         "sessions", metavar="SESSION", nargs="*", help="which sessions; or say how old with --older-than"
     )
     parser.add_argument(
-        "--older-than", type=_age, metavar="AGE", help="those in which nothing happened for so long: 90d, 12w, 36h"
+        "--older-than", type=age, metavar="AGE", help="those in which nothing happened for so long: 90d, 12w, 36h"
     )
     parser.add_argument(
         "--grace",
@@ -98,6 +109,11 @@ def _add_archive(parser: Parser) -> None:
         metavar="S",
         default=3600,
         help="one written to in the last S seconds is open (3600)",
+    )
+    parser.add_argument(
+        "--to",
+        metavar="ADDRESS",
+        help="publish them to a cold tier, s3://bucket/prefix or a folder, and leave them there",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would move")
     parser.add_argument("--list", action="store_true", help="list what is archived instead")
@@ -110,7 +126,8 @@ def _misuse_of_archive(arguments: argparse.Namespace) -> str | None:
     return None if sum(choices) == 1 else "name sessions, or give --older-than or --list"
 
 
-def _age(text: str) -> float:
+def age(text: str) -> float:
+    """Seconds of an age as an option says it: 90d, 12w, 36h."""
     hours = {"h": 1, "d": 24, "w": 168}.get(text[-1:])
     if hours is None or not text[:-1].isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no age like 90d, 12w or 36h")
@@ -129,10 +146,12 @@ COMMANDS = (
         "move the contents of old sessions to one file each",
         "Moves the contents of sessions that rest to one dense file each, in the folder archive/ of the\n"
         "namespace. Their commits stay in the log: views, hashes, seals and every answer stay the same, and\n"
-        "contents are read from the file when asked for. The file can be asked alone: `vmql FILE.archive`.",
+        "contents are read from the file when asked for. The file can be asked alone: `vmql FILE.archive`.\n"
+        "With --to the file goes to a cold tier and is fetched from there when it is asked for.",
         (
             "vmstore archive agent.vms planning-220",
             "vmstore archive agent.vms --older-than 90d --dry-run",
+            "vmstore archive agent.vms --older-than 90d --to s3://team/cold",
             "vmstore archive agent.vms --list",
         ),
         archive,

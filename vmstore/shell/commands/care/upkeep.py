@@ -34,7 +34,9 @@ def compact(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Deletes files of large contents that no commit names."""
+    """Deletes files of large contents that no commit names, or objects of a cold tier that no manifest does."""
+    if arguments.store.partition("://")[0] in ("s3", "cold"):
+        return _sweep_tier(arguments, screen)
     open_as_needed = open_to_ask if arguments.dry_run else open_to_change
     with open_as_needed(arguments) as store:
         report = store.admin.collect_garbage(grace_s=arguments.grace, dry_run=arguments.dry_run)
@@ -44,6 +46,26 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
         report,
         f"{verb} {count(len(report.files), 'file')} of {report.bytes:,} bytes that no commit names",
         *(StyledText(file, "dim") for file in report.files),
+    )
+
+
+def _sweep_tier(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.core.clock import SystemClock
+    from vmstore.maintenance.publish import sweep_tier
+
+    report = sweep_tier(
+        arguments.store,
+        namespace_of(arguments),
+        SystemClock().now(),
+        grace_s=arguments.grace,
+        dry_run=arguments.dry_run,
+    )
+    verb = "deleted" if report.deleted else "would delete"
+    return screen.answer(
+        arguments,
+        report,
+        f"{verb} {count(len(report.files), 'object')} of {report.bytes:,} bytes that no manifest names",
+        *(StyledText(name, "dim") for name in report.files),
     )
 
 
@@ -125,8 +147,9 @@ COMMANDS = (
         "sweep",
         "maintain",
         "delete files that a crash left behind",
-        "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
-        ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
+        "Deletes files of large contents that no commit names, as a crash between the two leaves them; of a\n"
+        "cold tier objects that no manifest of the last seconds names, and manifests replaced before that.",
+        ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0", "vmstore sweep s3://team/cold"),
         sweep,
         (add_store, _add_sweep),
     ),

@@ -60,6 +60,9 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
             screen.show("nothing was there that is not erased already")
             return 0
         screen.show((StyledText("erased", "good"), f": {_amount(report.plan)}"))
+        for address in report.left:
+            what = "could not be reached and may still hold it: run `vmstore erase --finish`"
+            screen.show((StyledText("open", "bad"), f": {address} {what}"))
         if report.certificate is not None:
             screen.show(StyledText(f"certificate: {report.certificate}", "dim"))
         for path in _typed_files():
@@ -139,6 +142,8 @@ def _plan_blocks(plan: ErasurePlan, unreached: Sequence[str]) -> Iterator[Block]
     for names, what in ((plan.forks, "lose it too, being forks"), (plan.children, "stay: spawned by it, or going on")):
         if names:
             yield f"{', '.join(names[:LISTED_MAX])}: {what}"
+    for stored in plan.objects:
+        yield (StyledText("written again", "bad"), f": {stored}")
     yield (StyledText("beyond reach", "warn"), ":")
     for entry in (*(f"the file it was imported from: {source}" for source in plan.sources), *unreached):
         yield f"  {entry}"
