@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -33,6 +35,41 @@ def relations(
             load(db, name, rows.tail.table(name), f"tail_{name}{suffix}")
             parts.append(f"SELECT * FROM tail_{name}{suffix}{upto}")
         db.execute(f"CREATE OR REPLACE TEMP VIEW {name}{suffix} AS {' UNION ALL '.join(parts)}")
+    _name(db, list(sessions), f"sessions{suffix}")
+    return db
+
+
+class ColumnFiles(NamedTuple):
+    """The tables of another log that has the same sessions: files by table, and how its sessions are called here.
+
+    Of each session: its key there, its key here, the last position that is seen, and how many mutations it wrote.
+    """
+
+    files: Mapping[str, Sequence[Path]]
+    sessions: Sequence[tuple[int, int, int, int]]
+
+
+def relations_of(
+    found: ColumnFiles, sessions: Iterable[Named], db: duckdb.DuckDBPyConnection | None = None, suffix: str = ""
+) -> duckdb.DuckDBPyConnection | None:
+    """The same relations from files of another log; None where the files lack mutations of a session."""
+    own, db = db is None, reader() if db is None else db
+    there, here, upto, mutations = zip(*found.sessions, strict=True)
+    given = {"there": there, "here": here, "upto": upto, "mutations": mutations}
+    db.register("given", {name: np.array(column, np.int64) for name, column in given.items()})
+    db.execute(f"CREATE OR REPLACE TEMP TABLE keys{suffix} AS SELECT * FROM given")
+    db.unregister("given")
+    for name in TABLES:
+        db.execute(
+            f"CREATE OR REPLACE TEMP VIEW {name}{suffix} AS SELECT m.* REPLACE (k.here AS session) FROM {files(found.files[name])} m "
+            f"JOIN keys{suffix} k ON k.there = m.session AND m.position <= k.upto"
+        )
+    held = f"SELECT session, count(*) n FROM mutations{suffix} GROUP BY session"
+    lacking = f"SELECT count(*) FROM keys{suffix} k LEFT JOIN ({held}) m ON m.session = k.here"
+    if db.execute(f"{lacking} WHERE k.mutations IS DISTINCT FROM m.n").fetchall()[0][0]:
+        if own:
+            db.close()
+        return None
     _name(db, list(sessions), f"sessions{suffix}")
     return db
 

@@ -123,13 +123,15 @@ class ColumnStore(after_fork.Owner):
         With `db` they are put into that one, their names ending in `suffix`.
         """
         shelf = self.shelf
-        from vmstore.columns.relations import relations
+        from vmstore.columns.relations import ColumnFiles, relations, relations_of
 
         with self._ns.asking() as ordinal:
             rows: Any = self._ns.views.execute(
                 "SELECT session, name, user, agent, title FROM sessions WHERE hidden = 0"
             ).fetchall()
-            return shelf.reading(ordinal, lambda held: relations(held, rows, db, suffix))
+            elsewhere = None if self._ns.place is None else self._ns.place.column_files()
+            found = None if elsewhere is None else relations_of(ColumnFiles(*elsewhere), rows, db, suffix)
+            return found or shelf.reading(ordinal, lambda held: relations(held, rows, db, suffix))
 
     def tables(self) -> duckdb.DuckDBPyConnection:
         """The same for one question after the other: kept until something is written."""

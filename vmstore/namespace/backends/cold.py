@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable
 from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 
 import apsw
@@ -23,7 +24,7 @@ from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.folder import in_memory
-from vmstore.namespace.backends.port import Attachment, K, Opening, Sizes
+from vmstore.namespace.backends.port import Attachment, FoundFiles, K, Opening, Sizes
 from vmstore.namespace.folder import sizes
 from vmstore.namespace.view_file import open_views
 from vmstore.objects.port import Objects
@@ -84,6 +85,20 @@ class ColdPlace:
         content = self.copies.path(stored).read_bytes()
         uids = names_of(content, f"{self.backend.address}/{stored.name}", self._store_key)
         return {name: uid for uid, name in uids.items()}
+
+    def column_files(self) -> FoundFiles | None:
+        """The published segments, fetched; None where there are none, or of another version."""
+        from vmstore.columns.schema import SCHEMA, TABLES
+
+        manifest = self.found.manifest
+        if not manifest.segments or any(not one.name.startswith(f"{SCHEMA}-") for one in manifest.segments):
+            return None
+        files = {name: [self.copies.path(one.files[name]) for one in manifest.segments] for name in TABLES}
+        starts = accumulate((one.commits for one in manifest.sessions), initial=1)
+        keys = [
+            (one.key, start, one.position, one.mutations) for one, start in zip(manifest.sessions, starts, strict=False)
+        ]
+        return files, keys
 
     def alone(self, session: str) -> Attachment | None:
         """A session from its archive alone, with what it inherits; None where none has the name."""

@@ -83,6 +83,9 @@ class FolderPlace:
         """The log itself."""
         return log if isinstance(log, SqliteLog) else None
 
+    def column_files(self) -> None:
+        """None: segments are cut here."""
+
     def alone(self, session: str) -> Attachment | None:
         """None: views of all sessions are at hand."""
         return None

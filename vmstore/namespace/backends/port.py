@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound="str | os.PathLike[str] | StoreKey")
 
 
+FoundFiles = tuple[dict[str, list[Path]], list[tuple[int, int, int, int]]]
+"""As `vmstore.columns.relations.ColumnFiles` takes them."""
+
+
 class Opening(NamedTuple):
     """How a namespace is to be opened; `believed` are views that this machine folded itself, or may have."""
 
@@ -98,6 +102,10 @@ class Place(Protocol):
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """Its log, where that can move contents to archives."""
+        ...
+
+    def column_files(self) -> FoundFiles | None:
+        """Files of column segments that were published with it; None where there are none, or its own are at hand."""
         ...
 
     @property

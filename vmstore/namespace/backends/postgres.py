@@ -104,6 +104,9 @@ class PostgresPlace:
         """None: the database keeps what is old."""
         return None
 
+    def column_files(self) -> None:
+        """None: segments are cut here."""
+
     def alone(self, session: str) -> Attachment | None:
         """None: views of all sessions are at hand."""
         return None
