@@ -22,8 +22,8 @@ from vmstore.engine.transfer.rewrite import opening_of, rewrite_session
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
 from vmstore.store.store import Store, memory_store
-from vmstore.views.selection import commits_of
 from vmstore.transfer.sessions import portions_of
+from vmstore.views.selection import commits_of
 
 SECRET = "my word is Rumpelstiltskin, "
 SHOWN = b"[X]"

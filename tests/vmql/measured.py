@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 from typing import Any
 
 from tests.vmql.worked import USES
@@ -161,9 +161,12 @@ class _Measured:
         made = self.of(m.Compress)
         yield "forms", len(made)
         abstracts = [(at, one) for at, _, one in made if one.level == Level.ABSTRACT]
-        yield "compression", _share(
-            sum(one.tokens for _, one in abstracts),
-            sum(self.before(at).forms[one.page][0] or 0 for at, one in abstracts),
+        yield (
+            "compression",
+            _share(
+                sum(one.tokens for _, one in abstracts),
+                sum(self.before(at).forms[one.page][0] or 0 for at, one in abstracts),
+            ),
         )
         recalls = [one.corrected for _, _, one in self.of(m.Recall)]
         yield "recalls", len(recalls)
@@ -267,7 +270,7 @@ class _Measured:
         """The tokens of each request before from the first place on where the next has another content."""
         prompts = [sorted(prompt.values()) for prompt in [{}, *self._prompts()]]
         lost = []
-        for before, after in zip(prompts, prompts[1:], strict=False):
+        for before, after in pairwise(prompts):
             pairs = zip(before, after, strict=False)
             same = len(list(takewhile(lambda pair: pair[0][1:3] == pair[1][1:3], pairs)))
             lost.append(sum(shown[3] for shown in before[same:]))

@@ -61,7 +61,8 @@ def relations_of(
     db.unregister("given")
     for name in TABLES:
         db.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name}{suffix} AS SELECT m.* REPLACE (k.here AS session) FROM {files(found.files[name])} m "
+            f"CREATE OR REPLACE TEMP VIEW {name}{suffix} AS SELECT m.* REPLACE (k.here AS session) "
+            f"FROM {files(found.files[name])} m "
             f"JOIN keys{suffix} k ON k.there = m.session AND m.position <= k.upto"
         )
     held = f"SELECT session, count(*) n FROM mutations{suffix} GROUP BY session"

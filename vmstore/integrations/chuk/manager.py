@@ -347,6 +347,7 @@ class MemoryManager:
             room = await self._room.plan(max(0, tokens), page_id)
         if room is None:
             return self._denied(page_id, Denial.NO_ROOM, actor, f"No room in the prompt for {page_id}: {tokens} tokens")
+        assert page is not None, "a fault without a page was answered above"
         contest = Contest(self._room.tokens, self.working_set.tokens_used, max(0, tokens), page_id)
         before = self._tier(page_id)
         with self._journal.act(self.turn) as act:

@@ -20,12 +20,14 @@ from vmstore.cold.log import ColdLog, opened
 from vmstore.cold.manifest import FoundManifest, PublishedSession
 from vmstore.cold.place import ColdAddress, cold_address
 from vmstore.cold.tier import ColdTier, namespaces
+from vmstore.core.clock import Clock
 from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.folder import in_memory
 from vmstore.namespace.backends.port import Attachment, FoundFiles, K, Opening, Sizes
 from vmstore.namespace.folder import sizes
+from vmstore.namespace.reports import Capability
 from vmstore.namespace.view_file import open_views
 from vmstore.objects.port import Objects
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
@@ -73,6 +75,8 @@ class ColdPlace:
     def archive_bytes(self) -> int:
         """Bytes of the archives of its sessions."""
         return sum(session.archive.size for session in self.found.manifest.sessions)
+
+    beyond = ()
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """None: what is here is archived."""
@@ -171,6 +175,22 @@ class ColdBackend:
     def identity(self) -> str:
         """The address, with the manifest where one is named."""
         return f"{self.parts.objects}#{self.parts.manifest or ''}"
+
+    named = None
+
+    def capabilities(self, clock: Clock) -> list[Capability]:
+        """What is published is only read, and is as old as its manifest."""
+        tiers = [(name, self.found(name).manifest) for name in self.namespaces()]
+        total = sum(stored.size for _, manifest in tiers for stored in manifest.objects)
+        numbers = ", ".join(f"{name} {manifest.number}" for name, manifest in tiers)
+        return [
+            Capability("server", True, "an object store"),
+            Capability("manifest", bool(tiers), numbers or "none", None if tiers else "publish a store there"),
+            Capability("reads", True, "yes"),
+            Capability("writes", False, "no: publish from the store it came from"),
+            Capability("erases", False, "no: erase in the store it came from, which clears its cold tiers"),
+            Capability("bytes", True, f"{total:,}"),
+        ]
 
     def tier(self, namespace: str) -> ColdTier:
         """A namespace of it."""
