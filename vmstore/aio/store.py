@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from vmstore.namespace.encryption import Key
     from vmstore.seals.seal import Seal
     from vmstore.store.live.options import LiveOptions
+    from vmstore.store.notes.exporter import NotesExport
+    from vmstore.store.notes.importer import NotesImport
     from vmstore.vm.kernel.keywords import LiveSettings
     from vmstore.vm.kernel.settings import KernelSettings
 
@@ -299,6 +301,25 @@ class Store(Aliased):
         """See `vmstore.Store.export`."""
         options: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
         return await self._worker.do(partial(self._store.export, **options, **moment), out, sessions)
+
+    async def export_notes(
+        self,
+        folder: str | os.PathLike[str],
+        sessions: Iterable[str] | None = None,
+        *,
+        types: Iterable[str] | None = None,
+        redact: bool = True,
+        overwrite: bool = False,
+    ) -> NotesExport:
+        """See `vmstore.Store.export_notes`."""
+        options: dict[str, Any] = {"types": types, "redact": redact, "overwrite": overwrite}
+        return await self._worker.do(partial(self._store.export_notes, folder, sessions, **options))
+
+    async def import_notes(
+        self, folder: str | os.PathLike[str], *, by: str | None = None, overwrite: bool = False
+    ) -> NotesImport:
+        """See `vmstore.Store.import_notes`."""
+        return await self._worker.do(partial(self._store.import_notes, folder, by=by, overwrite=overwrite))
 
     async def query(
         self, text: str | Statement, /, *, session: str | None = None, params: Mapping[str, Any] | None = None,

@@ -11,12 +11,13 @@ from vmstore.aio.docs import described_by
 from vmstore.aio.worker import Worker
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import Clock
-from vmstore.namespace.reports import ErasurePlan, ErasureReport, SealInfo
+from vmstore.namespace.reports import ErasedAgain, ErasurePlan, ErasureReport, SealInfo
 from vmstore.store.parts import trust as sync_trust
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.aio.session import Session
+    from vmstore.namespace.effects import Agree
     from vmstore.namespace.signing_keys import SigningKey
     from vmstore.retention.apply import RetentionReport
     from vmstore.retention.rules import RetentionRule
@@ -90,6 +91,18 @@ class Trust:
                 listing=listing,
             )
         )
+
+    async def erase_again(
+        self,
+        certificates: str | os.PathLike[str],
+        *,
+        public_key: str | os.PathLike[str] | None = None,
+        agreed: Agree = False,
+        dry_run: bool = False,
+    ) -> ErasedAgain:
+        """See `vmstore.Trust.erase_again`."""
+        call = partial(self._sync.erase_again, certificates, public_key=public_key, agreed=agreed, dry_run=dry_run)
+        return await self._worker.do(call)
 
     async def retain(
         self, time: str, *, where: str | None = None, user: str | None = None, name: str = "default"

@@ -236,7 +236,7 @@ def pages_where(store: Erasable, where: str, session: str | None = None) -> Iter
 # ---- doing
 
 
-def erase_cells(ns: Namespace, erasures: dict[int, Erase], size: int, certificates: Path) -> None:
+def erase_cells(ns: Namespace, erasures: dict[int, Erase], size: int, certificates: Path | None = None) -> None:
     """Records and destroys the cells each session is to lose; `size` is how many bytes they are."""
     with ns.lock, ns.engine.log.destroying():
         _destroy(ns, _record(ns, erasures)[0] - 1, size, None, certificates)

@@ -19,11 +19,14 @@ from vmstore.core.namespace_policy import PolicySubject
 from vmstore.core.redaction import Artifact
 from vmstore.engine.grants import ActiveGrants
 from vmstore.erasure.certificates import Certificate, cells_of
+from vmstore.erasure.certificates import certificates as read_certificates
 from vmstore.erasure.erase import erase_cells
 from vmstore.erasure.resume import open_namespace
-from vmstore.errors import ErasedError, UnknownError
+from vmstore.errors import ErasedError, StoreError, UnknownError
 from vmstore.namespace import system_session
+from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import encrypted
+from vmstore.namespace.reports import ErasedAgain
 from vmstore.views.log_reader import commit_at
 from vmstore.views.projectors.redactions import approved
 
@@ -76,6 +79,30 @@ class ReapplyPlan:
     def _open(self, name: str) -> Namespace:
         key = self._key if encrypted(self._store / name) else None
         return open_namespace(self._store, "rw", name, SystemClock(), SystemIds(), key)
+
+
+def erase_again(ns: Namespace, folder: Path, trusted: bytes | None, agreed: Agree, *, dry_run: bool) -> ErasedAgain:
+    """Erases what the certificates of a folder name and what is in a namespace all the same.
+
+    For a store that the tools of its database put back. What certificates that the trusted key did not sign would
+    destroy has to be agreed to, or RefusedError is raised and nothing is erased.
+    """
+    if not folder.is_dir():
+        raise StoreError(
+            f"{folder} is no folder of certificates; name the one that a host keeps beside its cache", code="no-ledger"
+        )
+    ledger = list(read_certificates(folder))
+    signed = [entry for entry in ledger if trusted is not None and entry.key == trusted.hex() and entry.signature]
+    ns.follow()
+    named = dict(_named(ns, ledger))
+    cells = sum(map(len, named.values()))
+    obeyed = sum(map(len, dict(_named(ns, signed)).values()))
+    if not dry_run and cells:
+        if cells > obeyed:
+            settle(agreed, [_unsigned(cells - obeyed, ns.name, len(ledger) - len(signed), trusted is None)], folder)
+        erases = {key: Erase(ErasureReason.RESTORED, tuple(sorted(found))) for key, found in sorted(named.items())}
+        erase_cells(ns, erases, sum(sum(found.values()) for found in named.values()))
+    return ErasedAgain(len(ledger), len(signed), cells, done=not dry_run)
 
 
 def _unsigned(cells: int, namespace: str, certificates: int, keyless: bool) -> str:

@@ -112,6 +112,15 @@ class ErasureReport(msgspec.Struct, frozen=True):
     left: list[str] = []
 
 
+class ErasedAgain(msgspec.Struct, frozen=True):
+    """Result of erasing again what another tool brought back: certificates read, those a named key signed, cells."""
+
+    certificates: int
+    signed: int
+    cells: int
+    done: bool
+
+
 class CompactionReport(msgspec.Struct, frozen=True):
     """Result of a compaction: rows of cells and the log's bytes on disk, before and after.
 

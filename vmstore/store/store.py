@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from vmstore.seals.seal import Seal
     from vmstore.store.live.live_session import Live
     from vmstore.store.live.options import LiveOptions
+    from vmstore.store.notes.exporter import NotesExport
+    from vmstore.store.notes.importer import NotesImport
     from vmstore.store.parts.admin import Admin
     from vmstore.store.parts.catalog import Catalog
     from vmstore.store.parts.regions import Sharing
@@ -427,6 +429,39 @@ class Store(Aliased):
 
             return export_spans(self, target, portions, progress, hide=redact)
         return export(self._ns, target, portions, format, progress, hide=redact and not exact)
+
+    def export_notes(
+        self,
+        folder: str | os.PathLike[str],
+        sessions: Iterable[str] | None = None,
+        *,
+        types: Iterable[str] | None = None,
+        redact: bool = True,
+        overwrite: bool = False,
+    ) -> NotesExport:
+        """Brings a folder of Markdown to what the store says now: a file a page, by tag, links between them as links.
+
+        Only what changed is written, and files of pages that are gone are removed. A file that was edited and not
+        taken in stays and is named, unless `overwrite`. `types` are the types of pages that are wanted.
+        """
+        from vmstore.store.notes.exporter import export_notes
+
+        names, wanted = None if sessions is None else list(sessions), None if types is None else frozenset(types)
+        options: dict[str, Any] = {"types": wanted, "redact": redact, "overwrite": overwrite}
+        return export_notes(self, Path(folder), sessions=names, **options)
+
+    def import_notes(
+        self, folder: str | os.PathLike[str], *, by: str | None = None, overwrite: bool = False
+    ) -> NotesImport:
+        """Takes in what is new or edited in a folder of Markdown, with its path, the commit checked out, and `by` whom.
+
+        What the store changed too is named in `conflicts` and not taken, unless `overwrite`. InputError and
+        RefusedError name the file that cannot be taken; nothing is written then.
+        """
+        from vmstore.store.notes.importer import import_notes
+
+        with self._ns.lock:
+            return import_notes(self, Path(folder), by=by, overwrite=overwrite)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace as it stood at one moment to a new folder, verified, while others may write."""

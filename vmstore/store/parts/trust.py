@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmstore.core.aliases import old_keywords_of_methods
 from vmstore.core.clock import Clock
-from vmstore.namespace.reports import ErasurePlan, ErasureReport, SealInfo
+from vmstore.namespace.reports import ErasedAgain, ErasurePlan, ErasureReport, SealInfo
 from vmstore.store.host import StoreHost
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.namespace.effects import Agree
     from vmstore.namespace.signing_keys import SigningKey
     from vmstore.retention.apply import RetentionReport
     from vmstore.retention.rules import RetentionRule
@@ -77,6 +79,25 @@ class Trust:
 
         subject = {"page": page, "session": session, "user": user, "where": where, "in_session": in_session}
         return plan_erasure(self._store, derived=derived, copies=copies, listing=listing, **subject)
+
+    def erase_again(
+        self,
+        certificates: str | os.PathLike[str],
+        *,
+        public_key: str | os.PathLike[str] | None = None,
+        agreed: Agree = False,
+        dry_run: bool = False,
+    ) -> ErasedAgain:
+        """Erases what the certificates of a folder name and what is here all the same: another tool put it back.
+
+        Those that the key of `public_key` signed are obeyed. What others would destroy has to be `agreed` to, else
+        RefusedError is raised and nothing is erased; with `dry_run` nothing is either.
+        """
+        from vmstore.erasure.reapply import erase_again
+        from vmstore.namespace.signing_keys import public_key as read_public_key
+
+        trusted = None if public_key is None else read_public_key(public_key)
+        return erase_again(self._store._ns, Path(certificates), trusted, agreed, dry_run=dry_run)
 
     # ---- retention
 

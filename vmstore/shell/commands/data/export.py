@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
-EXPORTS = ("jsonl", "parquet", "sqlite", "markdown", "chat", "otlp")
+EXPORTS = ("jsonl", "parquet", "sqlite", "markdown", "chat", "otlp", "notes")
 POLL_S = 1.0  # between looks for new calls, while it follows
 TABLES = ("parquet", "sqlite")
 ENDINGS = {
@@ -45,6 +45,12 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
         return _export_spans(arguments, screen)
     if arguments.follow or arguments.header or arguments.no_content:
         raise InputError("--follow, --header and --no-content go with --spans-to; name a collector, or leave them out")
+    if arguments.export_format == "notes":
+        from vmstore.shell.commands.data.notes import export_notes
+
+        return export_notes(arguments, screen)
+    if arguments.only or arguments.overwrite:
+        raise InputError("--only and --overwrite are of --format notes; leave them out")
     piped = arguments.out == STDOUT
     arguments.export_format = _format_of(arguments)
     if piped and arguments.json:
@@ -167,9 +173,12 @@ def _add_export(parser: Parser) -> None:
         dest="export_format",
         choices=EXPORTS,
         metavar="F",
-        help="jsonl, parquet, sqlite, markdown, chat, otlp (default: by the ending of the path, else jsonl)",
+        help="jsonl, parquet, sqlite, markdown, chat, otlp, notes (default: by the ending of the path, else jsonl)",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    notes = parser.add_argument_group("notes, a folder of Markdown by tag that is brought up to date")
+    notes.add_argument("--only", metavar="TYPE,…", help="pages of these types: claim, summary, transcript and others")
+    notes.add_argument("--overwrite", action="store_true", help="also files that were edited and not imported")
     spans = parser.add_argument_group("calls as spans of OpenTelemetry, to a collector")
     spans.add_argument("--spans-to", metavar="URL", help="post them to URL/v1/traces, as OTLP in JSON; no file")
     spans.add_argument("--follow", action="store_true", help="go on with calls as they end, until Ctrl-C")
@@ -191,10 +200,12 @@ COMMANDS = (
         "same commits and hashes with --exact; parquet is a folder of tables, sqlite a database with\n"
         "full text that Datasette opens; markdown is for people, chat a line of messages a session, as programs\n"
         "that train or test models read them; otlp holds spans of OpenTelemetry, one a call, which `vmstore import`\n"
-        "reads too. A fork brings the past it shares. What is written appears when it is whole.",
+        "reads too; notes is a folder of Markdown, a file a page, for git, which `vmstore import` takes in. A fork\n"
+        "brings the past it shares. What is written appears when it is whole.",
         (
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
             "vmstore export agent.vms planning-220 --out planning.md",
+            "vmstore export agent.vms --format notes --out notes",
             "vmstore export agent.vms --spans-to http://localhost:4318 --follow",
         ),
         export,

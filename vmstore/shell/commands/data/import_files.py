@@ -39,6 +39,7 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     """
     from vmstore.namespace.namespace import session_name
     from vmstore.shell.commands.data.discover import discover
+    from vmstore.shell.commands.data.notes import import_notes, note_folders
     from vmstore.shell.commands.data.redrive import redriven, settings_of
 
     if arguments.discover:
@@ -46,6 +47,10 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
         arguments.format = None
         if not arguments.all or not arguments.files:
             return 0
+    if folders := note_folders(arguments):
+        return import_notes(arguments, folders, screen)
+    if arguments.by or arguments.overwrite:
+        raise InputError("--by and --overwrite are of a folder of notes; leave them out")
     if arguments.session is not None:
         session_name(arguments.session)
     settings = None if arguments.vm is None else settings_of(arguments.vm)
@@ -240,7 +245,7 @@ def _add_import(parser: Parser) -> None:
         "--format",
         metavar="F",
         help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, otlp, responses, anthropic, gemini, "
-        "chat-completions, bundle (default: auto-detect)",
+        "chat-completions, bundle, notes (default: auto-detect)",
     )
     parser.add_argument(
         "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
@@ -260,6 +265,9 @@ def _add_import(parser: Parser) -> None:
         help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
     )
     parser.add_argument("--uses", action="store_true", help="log what each call used of the pages, and topics: slower")
+    notes = parser.add_argument_group("notes, a folder of `vmstore export --format notes`")
+    notes.add_argument("--by", metavar="NAME", help="who wrote what is new in it")
+    notes.add_argument("--overwrite", action="store_true", help="take what was edited over what the store changed too")
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 

@@ -12,6 +12,7 @@ import vmstore
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
+from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Block, StyledText, TableColumn, TextTable
 from vmstore.shell.terminal.render import Screen
@@ -35,6 +36,12 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.dry_run or any(value is not None for value in subject.values()):
             raise InputError("--finish ends what was begun and takes nothing else; give it alone, then erase the rest")
         return _finish(arguments, screen)
+    if arguments.again is not None:
+        if any(value is not None for value in subject.values()):
+            raise InputError("--again erases what certificates name; leave --page, --session, --user and --where out")
+        return _again(arguments, screen)
+    if arguments.public_key is not None:
+        raise InputError("--public-key is of --again; --key signs the certificate of an erasure")
     if arguments.page is not None and "://" in arguments.page:
         subject["page"] = arguments.page
     flags = {"derived": arguments.derived, "copies": arguments.copies}
@@ -88,6 +95,17 @@ def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
         {"cells": cells},
         (StyledText("finished", "good"), f": {count(cells, 'cell')} recorded as erased were still there"),
     )
+
+
+def _again(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Erases what certificates name and what another tool put back."""
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store, screen.progress("erasing again"):
+        options = {"public_key": arguments.public_key, "dry_run": arguments.dry_run, "agreed": asker(arguments)}
+        report = store.trust.erase_again(arguments.again, **options)
+    done = "erased again" if report.done else "would be erased again"
+    proof = f"by {count(report.certificates, 'certificate')}, {report.signed} signed by the key named"
+    return screen.answer(arguments, report, (StyledText(done, "good"), f": {count(report.cells, 'cell')}, {proof}"))
 
 
 def _is_confirmed(screen: Screen) -> bool:
@@ -166,6 +184,8 @@ def _add_erase(parser: Parser) -> None:
     parser.add_argument("--key", metavar="FILE", help="sign the certificate with this secret key")
     parser.add_argument("--dry-run", action="store_true", help="say what would go and what would stay; write nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    parser.add_argument("--again", metavar="FOLDER", help="erase again what the certificates in FOLDER name")
+    parser.add_argument("--public-key", metavar="KEY", help="with --again: obey what this key signed: hex, or a file")
     parser.add_argument("--finish", action="store_true", help="finish an erasure that was interrupted")
 
 

@@ -1,0 +1,1 @@
+"""Memory as a folder of Markdown files, out and in."""
