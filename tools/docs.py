@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "chat",
     ),
     "Know": ("facts", "tags", "embeddings", "work", "plans", "tasks", "observations"),
-    "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "chuk", "serve", "exports"),
+    "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "chuk", "serve", "exports", "notes"),
     "Keep": ("care", "sharing", "retention", "erasure", "encryption", "seals", "columns", "release"),
     "Inside": ("log", "postgres", "mutations", "views", "performance", "reliability"),
 }

@@ -85,7 +85,7 @@ def test_a_store_is_put_back_to_a_moment(tmp_path: Path, capsys: pytest.CaptureF
         recorded(store, f"a secret {SECRET}", "erased")
         recorded(store, "kept", "kept")
     base = cluster.root / "base"
-    cluster.run("pg_basebackup", "-h", str(cluster.data), "-U", "postgres", "-D", str(base), "-X", "stream")
+    cluster.run("pg_basebackup", "-h", str(cluster.data), "-U", "postgres", "-D", str(base), "-X", "stream", "-c", "fast")
     with vmstore.open(f"{address}&cache={cache}") as store:
         recorded(store, "after the base backup", "kept")
         time.sleep(0.02)
