@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from tests.refusals import refused
 from vmstore.cells.cell import commit
 from vmstore.erasure.certificates import beside, certificates, read_certificate, signed
 from vmstore.erasure.erase import erase
-from vmstore.errors import CorruptError, ErasedError
+from vmstore.errors import CorruptError, ErasedError, StoreError
 from vmstore.namespace.signing_keys import new_key
 
 SECRET = "the combination is 4711-violet-9"
@@ -136,3 +137,28 @@ def test_a_certificate_can_be_signed(tmp_path: Path) -> None:
     Path(done.certificate).write_text("{}")
     with refused("not-a-certificate", CorruptError):
         list(certificates(beside(tmp_path / "a.vms")))
+
+
+def test_what_a_copy_of_files_brought_back_is_erased_again(tmp_path: Path) -> None:
+    """A store whose files were put back by other means loses again what a signed certificate names, asked once."""
+    pytest.importorskip("cryptography")
+    path, key = tmp_path / "a.vms", new_key(tmp_path / "key")
+    with vmstore.open(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        store.record("t", chat("Stay."), answer("Noted."))
+    shutil.copytree(path, tmp_path / "copy")
+    with vmstore.open(path) as store:
+        erase(store, session="s", key=key)
+    shutil.rmtree(path)
+    (tmp_path / "copy").rename(path)
+    ledger = beside(path)
+    with vmstore.open(path) as store:
+        with refused("effect-not-allowed"):
+            store.trust.erase_again(ledger)
+        with refused("no-ledger", StoreError):
+            store.trust.erase_again(tmp_path / "nowhere")
+        report = store.trust.erase_again(ledger, public_key=key.public.hex())
+        assert (report.certificates, report.signed, report.done) == (1, 1, True) and report.cells > 0
+        assert store.trust.erase_again(ledger).cells == 0 and store.verify().ok
+        assert len(list(certificates(ledger))) == 2
+    assert found_in(path, [SECRET.encode()]) == {}

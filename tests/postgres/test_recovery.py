@@ -45,6 +45,23 @@ class Cluster:
         done = subprocess.run(command, user=self.server.handle.system_user, cwd="/", capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
+    def base_backup(self) -> Path:
+        """A base backup; its folder."""
+        base = self.root / "base"
+        words = ("-h", str(self.data), "-U", "postgres", "-D", str(base), "-X", "stream", "-c", "fast")
+        self.run("pg_basebackup", *words)
+        return base
+
+    def archive_all(self) -> None:
+        """Waits until all that was written is archived."""
+        self.server.execute("SELECT pg_switch_wal()")
+        for _ in range(200):
+            waiting = "SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'"
+            if self.server.execute(waiting) == [(0,)]:
+                return
+            time.sleep(0.05)
+        raise AssertionError("the log is not archived")
+
     @contextmanager
     def put_back(self, base: Path, moment: str) -> Iterator[str]:
         """A server of its own on the base backup, with the archived log up to a moment; the folder of its socket."""
@@ -84,8 +101,7 @@ def test_a_store_is_put_back_to_a_moment(tmp_path: Path, capsys: pytest.CaptureF
     with vmstore.open(f"{address}&cache={cache}") as store:
         recorded(store, f"a secret {SECRET}", "erased")
         recorded(store, "kept", "kept")
-    base = cluster.root / "base"
-    cluster.run("pg_basebackup", "-h", str(cluster.data), "-U", "postgres", "-D", str(base), "-X", "stream", "-c", "fast")
+    base = cluster.base_backup()
     with vmstore.open(f"{address}&cache={cache}") as store:
         recorded(store, "after the base backup", "kept")
         time.sleep(0.02)
@@ -96,12 +112,7 @@ def test_a_store_is_put_back_to_a_moment(tmp_path: Path, capsys: pytest.CaptureF
         certificate = store.trust.erase(session="erased").certificate
         assert certificate is not None
         ahead = store.admin.log.ordinal
-    server.execute("SELECT pg_switch_wal()")
-    for _ in range(200):  # until the last of it is archived
-        (waiting,) = server.execute("SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'")[0]
-        if not waiting:
-            break
-        time.sleep(0.05)
+    cluster.archive_all()
     server.stop()
     with cluster.put_back(base, moment) as socket:
         name = address.partition("?")[0].rsplit("/", 1)[1]

@@ -26,8 +26,8 @@ KEY = "ghp_" + "a1B2" * 9
 def store() -> Iterator[Store]:
     """A store with a talk that was recorded, a fact, and notes of a person with a link between them."""
     with vmstore.memory_store(clock=ManualClock(20_000 * DAY, 1_000), ids=SeededIds(1)) as store:
-        said = [{"role": "user", "content": "Where is Kyoto?"}]
-        store.record("trip", {"model": "m", "messages": said}, None)
+        messages = [{"role": "user", "content": "Where is Kyoto?"}]
+        store.record("trip", {"model": "m", "messages": messages}, None)
         store.session("trip").memory.facts.state("user", "lives in", "Berlin", attribute="home")
         store.session("trip").annotate("p4", tags=["japan"])
         yield store

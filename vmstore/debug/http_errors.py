@@ -32,6 +32,9 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
+AWAY = "unreachable"  # the code where a database does not answer
+
+
 class HttpError(Exception):
     """Something of the web's own that is refused: a status, a reason, a remedy."""
 
@@ -60,6 +63,7 @@ def refused(error: Exception) -> tuple[int, dict[str, Any]]:
         return 400, content
     if isinstance(error, VmstoreError):
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
+        status = 503 if error.code == AWAY else status
         reason, _, remedy = str(error).partition("; ")
         content = body(reason, remedy)
         content["error"] |= {"kind": type(error).__name__, "code": error.code}

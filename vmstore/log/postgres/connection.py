@@ -75,11 +75,10 @@ class Connection:
                 try:
                     return list(self._opened().cursor(binary=True).execute(sql, params).fetchall())
                 except psycopg.Error as error:
-                    lost = self.is_lost(error)
+                    if lost := self.is_lost(error):
+                        self.drop()  # before it is told, or the next who asks finds a connection that is closed
                     if not (lost or error.sqlstate in AGAIN) or (until is not None and seconds() > until):
                         raise self.explained(error) from error
-                    if lost:
-                        self.drop()
                 pause_for(pause)
                 pause = min(2 * pause, PAUSE_S_MAX)
 
