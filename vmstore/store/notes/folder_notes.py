@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from vmstore.erasure.certificates import uid_of
 from vmstore.errors import InputError
+from vmstore.seals.seal import uid_of
 from vmstore.store.host import StoreHost
 from vmstore.store.notes.folder import NoteFile, files, leads_to
 from vmstore.store.notes.front_matter import parsed
