@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -68,7 +69,8 @@ class TestServer:
         if not file.exists():
             return
         pid = int(file.read_text().split()[0])
-        os.kill(pid, signal.SIGINT)
+        with suppress(ProcessLookupError):  # which was killed
+            os.kill(pid, signal.SIGINT)
         for _ in range(400):
             state = Path(f"/proc/{pid}/stat")
             if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":

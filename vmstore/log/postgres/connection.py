@@ -22,7 +22,11 @@ CONNECT_S_MIN = 2  # the least that libpq waits
 ENDED = ("57P01", "57P02", "57P03", "57P05", "25P03")
 REFUSED = re.compile(r"does not exist|authentication|pg_hba\.conf|not permitted to log in|permission denied|password")
 AGAIN = ("40001", "40P01")  # what the server asks to be tried again: serialization failure, deadlock
-KEEPALIVE: dict[str, Any] = {"keepalives": 1, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+# How soon a server is given up that a network cut off: of one that is only waited for, and of one that was sent
+# something, which TCP would else send again for a quarter of an hour.
+KEEPALIVE: dict[str, Any] = {
+    "keepalives": 1, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000,
+}  # fmt: skip
 
 Row = Sequence[Any]
 Params = Mapping[str, Any]
