@@ -22,7 +22,10 @@ from typing import NamedTuple
 
 PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
 # What needs pytest, is run as a command, needs a framework, needs an extra that `dev` has not.
-NOT_IMPORTED = ("testing", "__main__", "integrations", "postgres", "postgres_capabilities", "s3")
+NOT_IMPORTED = (
+    *("testing", "__main__", "integrations", "s3"),
+    *("postgres", "postgres_capabilities", "postgres_checkpoints"),
+)
 
 
 class Finished(NamedTuple):

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         PlannedPage,
         PlannedSession,
         Problem,
+        PublishedViews,
         RestoreReport,
         SealInfo,
         SkippedSession,
@@ -254,7 +255,7 @@ __all__ = [
     "SkippedSession", "Backup", "BackupPart", "RestoreReport", "Columns", "ColumnSegment", "CompactionReport",
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
     "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "MigrationReport",
-    "MigratedNamespace", "MigratedSession", "Usage", "DiskShare", "StoredContents",
+    "MigratedNamespace", "MigratedSession", "PublishedViews", "Usage", "DiskShare", "StoredContents",
     "Verdict", "Problem", "Health", "Capability", "Symptom", "NamespaceHealth", "LockedFile",
     # trust: what is erased, kept, sealed, proved and encrypted
     "Trust", "erase", "plan_erasure", "retract", "seal", "read_seal", "new_key", "approve", "approvals",
@@ -334,7 +335,7 @@ _HOMES = {
         "ArchiveReport ArchivedSession SkippedSession Backup BackupPart Capability RestoreReport Columns ColumnSegment "
         "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
-        "MigrationReport MigratedNamespace MigratedSession "
+        "MigrationReport MigratedNamespace MigratedSession PublishedViews "
         "Usage DiskShare StoredContents "
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
         "PlannedPage PlannedSession LeftContent SealInfo"

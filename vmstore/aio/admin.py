@@ -13,7 +13,16 @@ from vmstore.aio.worker import Worker
 from vmstore.core.aliases import Aliased, old_keywords_of_methods
 from vmstore.namespace.effects import Agree
 from vmstore.namespace.encryption import Key
-from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
+from vmstore.namespace.reports import (
+    ArchiveReport,
+    Columns,
+    CompactionReport,
+    Health,
+    MergeReport,
+    PublishedViews,
+    SweepReport,
+    Usage,
+)
 from vmstore.namespace.results import RecordedCall
 from vmstore.store.parts import admin as sync_admin
 from vmstore.views.projection import Progress
@@ -48,6 +57,10 @@ class Admin(Aliased):
     async def compact(self, progress: Progress | None = None) -> CompactionReport:
         """See `vmstore.Admin.compact`."""
         return await self._worker.do(partial(self._sync.compact, progress))
+
+    async def publish_views(self) -> PublishedViews:
+        """See `vmstore.Admin.publish_views`."""
+        return await self._worker.do(self._sync.publish_views)
 
     async def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> SweepReport:
         """See `vmstore.Admin.collect_garbage`."""

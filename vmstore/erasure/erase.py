@@ -302,6 +302,8 @@ def _destroy(ns: Namespace, after: int, size: int, key: SigningKey | None, kept:
     named = _certified(ns, after)
     ns.log.destroy(erasures.recorded)
     forget_erased(ns)
+    if ns.place is not None:
+        ns.place.unpublish_views()
     if ns.cache is None:
         return Destroyed(None, beyond(ns), [])
     ns.log.sweep(ANY_AGE)

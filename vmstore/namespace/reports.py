@@ -322,6 +322,15 @@ class MigrationReport(msgspec.Struct, frozen=True):
     namespaces: list[MigratedNamespace]
 
 
+class PublishedViews(msgspec.Struct, frozen=True):
+    """Views that new hosts begin with: of which namespace and format, up to which ordinal, how many bytes unpacked."""
+
+    namespace: str
+    format: str
+    ordinal: int
+    bytes: int
+
+
 class Symptom(msgspec.Struct, frozen=True):
     """Something about a store that is not as it should be: of which kind, where, what, and what to do."""
 

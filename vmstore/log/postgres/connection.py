@@ -86,6 +86,26 @@ class Connection:
                 pause_for(pause)
                 pause = min(2 * pause, PAUSE_S_MAX)
 
+    def rewrite(self, vacuum: str) -> None:
+        """Rewrites a table, so that no file of it holds old rows; ReadOnlyError where the role does not own it."""
+        said: list[str] = []
+
+        def note(diagnostic: Any) -> None:
+            said.append(str(diagnostic.message_primary))
+
+        with self.used() as db:
+            db.add_notice_handler(note)
+            try:
+                db.execute(vacuum)
+            finally:
+                db.remove_notice_handler(note)
+        if said:
+            raise ReadOnlyError(
+                f"{self.address} did not rewrite its table ({said[0]}), so what was erased may stay in its files: run "
+                "`vmstore erase --finish` as the role that owns the tables",
+                code="no-right",
+            )
+
     def _opened(self) -> Any:
         if self._inherited:
             raise StoreError(f"{self.address} was opened by the process this one was forked from; open it here")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from vmstore.core.system.safe_files import Stray
-from vmstore.errors import CorruptError, LockedError, ReadOnlyError
+from vmstore.errors import CorruptError, LockedError
 from vmstore.log.destruction import blanked
 from vmstore.log.frame import ERASED_SIZE, Frame, named
 from vmstore.log.port import DestroyResult
@@ -44,32 +43,13 @@ class Destroyer:
                 size = sum(lengths[at] for at in fresh)
                 done = DestroyResult(done.cells + len(fresh), done.bytes + size, done.frames + 1)
         if done.frames:
-            self._rewrite_table()
+            self._writing.rewrite(self._sql.vacuum)
         return done._replace(files=self._deleted(gone))
 
     def _put(self, blank: Frame) -> None:
         row = {"sizes": blank.sizes, "salts": blank.salts, "content": blank.content}
         with self._writing.used() as db:
             db.execute(self._sql.put_frame, {**self._params, "first": blank.first, "form": blank.form, **row})
-
-    def _rewrite_table(self) -> None:
-        said: list[str] = []
-
-        def note(diagnostic: Any) -> None:
-            said.append(str(diagnostic.message_primary))
-
-        with self._writing.used() as db:
-            db.add_notice_handler(note)
-            try:
-                db.execute(self._sql.vacuum)
-            finally:
-                db.remove_notice_handler(note)
-        if said:
-            raise ReadOnlyError(
-                f"{self._writing.address} did not rewrite its table ({said[0]}), so what was erased may stay in its "
-                "files: run `vmstore erase --finish` as the role that owns the tables",
-                code="no-right",
-            )
 
     def _deleted(self, gone: Sequence[bytes]) -> int:
         """Deletes the objects of destroyed cells; how many were there."""

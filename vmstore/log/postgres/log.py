@@ -20,12 +20,12 @@ from typing import Any
 import psycopg
 from msgspec import Struct
 
-from vmstore.cells.cell import COMMITMENT_BYTES, Cell
+from vmstore.cells.cell import Cell
 from vmstore.core.system.safe_files import Stray
 from vmstore.core.system.waits import WAIT_S, seconds
 from vmstore.errors import CorruptError, LockedError, OvertakenError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.frame import FILE_BYTES_MIN, Frame, cut, in_file_of_its_own, named, opened, raw
+from vmstore.log.frame import Frame, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.port import (
     NOTHING,
@@ -39,6 +39,7 @@ from vmstore.log.port import (
     check_expected,
     check_seen,
 )
+from vmstore.log.postgres.append_rows import numbered
 from vmstore.log.postgres.cell_objects import OBJECT_BYTES_MIN, CellObjects, not_named
 from vmstore.log.postgres.connection import AGAIN, PAUSE_S, PAUSE_S_MAX, Connection, Params, Row, pause_for
 from vmstore.log.postgres.destruction import Destroyer
@@ -52,7 +53,6 @@ IDLE_S = 60  # a writer that stops while it holds the row is ended by the server
 READ_CELLS = 64
 BELIEVED_S = 0.005  # a head that a writer begins with; what it decides is held against the log's end
 COMMITMENTS = 8  # of the columns of a commit
-CELL_BYTES_MAX = 256 << 20  # of one value in a message to the server
 
 
 class _Pending(Struct, eq=False):
@@ -225,7 +225,7 @@ class PostgresLog:
                 head = ahead.get(append.session) or self._last(append.session)
                 check_expected(head, append.session, append.expected, append.commits)
                 check_seen(ordinal, append.seen)
-                stored, frames = _numbered(append, ordinal, cell, OBJECT_BYTES_MIN if self.objects else NEVER)
+                stored, frames = numbered(append, ordinal, cell, OBJECT_BYTES_MIN if self.objects else NEVER)
             except Exception as error:
                 each.error = error
                 continue
@@ -572,40 +572,3 @@ class PostgresLog:
 
 
 NEVER = (1 << 63) - 1
-
-
-def _numbered(append: Append, ordinal: int, cell: int, object_min: int) -> tuple[list[Commit], list[Frame]]:
-    """An append's commits as they will stand after an ordinal and a cell, and its cells in frames.
-
-    Cells of `object_min` bytes or more lie in an object store.
-    """
-    session = append.session or ordinal + 1
-    stored: list[Commit] = []
-    cells: list[Cell] = []
-    for at, c in enumerate(append.commits, ordinal + 1):
-        assert len(c.commitments) == COMMITMENT_BYTES * len(c.cells), "a commit brings every cell that its hash covers"
-        first = cell + len(cells) + 1 if c.cells else 0
-        cells += c.cells
-        stored.append(
-            Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
-        )
-    for long in cells:
-        if CELL_BYTES_MAX < len(long.content) < object_min:
-            raise StoreError(
-                f"a content of {len(long.content):,} bytes is longer than PostgreSQL takes in one value "
-                f"({CELL_BYTES_MAX:,}); cut it, or name an object store by blobs= in the address",
-                code="content-too-long",
-            )
-    return stored, list(_framed(cell + 1, cells, object_min, dense=append.dense))
-
-
-def _framed(first: int, cells: Sequence[Cell], object_min: int, *, dense: bool) -> Iterator[Frame]:
-    """Cells in frames, a long one in a frame of its own, which holds it or names its object."""
-    start = 0
-    for at, cell in enumerate(cells):
-        if len(cell.content) >= FILE_BYTES_MIN:
-            yield from cut(first + start, cells[start:at], dense=dense)
-            own = len(cell.content) >= object_min
-            yield in_file_of_its_own(first + at, cell) if own else raw(first + at, [cell])
-            start = at + 1
-    yield from cut(first + start, cells[start:], dense=dense)

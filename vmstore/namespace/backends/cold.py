@@ -27,7 +27,7 @@ from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.folder import in_memory
 from vmstore.namespace.backends.port import Attachment, FoundFiles, K, Opening, Sizes
 from vmstore.namespace.folder import sizes
-from vmstore.namespace.reports import Capability
+from vmstore.namespace.reports import Capability, PublishedViews
 from vmstore.namespace.view_file import open_views
 from vmstore.objects.port import Objects
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
@@ -77,6 +77,14 @@ class ColdPlace:
         return sum(session.archive.size for session in self.found.manifest.sessions)
 
     beyond = ()
+
+    def publish_views(self, views: apsw.Connection) -> PublishedViews:
+        """Refused."""
+        raise ReadOnlyError(f"{self.backend.address} is only read; publish the views of the store it came from")
+
+    def unpublish_views(self) -> None:
+        """Refused."""
+        self.mark()
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """None: what is here is archived."""

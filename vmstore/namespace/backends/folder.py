@@ -12,7 +12,7 @@ from typing import TypeVar
 import apsw
 
 from vmstore.core.clock import Clock
-from vmstore.errors import ReadOnlyError, StoreError
+from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.blobs import flush
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
@@ -20,7 +20,7 @@ from vmstore.namespace.backends.port import Attachment, Opening, Sizes
 from vmstore.namespace.encryption import KEYS, Key, key_for, making, none_plain_beside, vault_of
 from vmstore.namespace.folder import ARCHIVE, ERASING, LOG, find, is_archive, namespaces, sizes
 from vmstore.namespace.outside_archives import reach_outside
-from vmstore.namespace.reports import Capability
+from vmstore.namespace.reports import Capability, PublishedViews
 from vmstore.namespace.view_file import open_views
 from vmstore.views.projection import Projection, room_of
 
@@ -78,6 +78,17 @@ class FolderPlace:
     def sizes(self) -> Sizes:
         """Bytes on disk of its log, views and blobs."""
         return Sizes(*sizes(self.directory))
+
+    def publish_views(self, views: apsw.Connection) -> PublishedViews:
+        """Refuses: who opens the folder has its views."""
+        raise InputError(
+            f"the views of {self.directory} lie beside its log, for everybody who opens it; only those of a database "
+            "are published",
+            code="views-beside",
+        )
+
+    def unpublish_views(self) -> None:
+        """Does nothing."""
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """The log itself."""

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+import apsw
+
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Capability
+from vmstore.namespace.reports import Capability, PublishedViews
 
 if TYPE_CHECKING:
     from vmstore.log.port import Log
@@ -98,6 +100,14 @@ class Place(Protocol):
     @property
     def beyond(self) -> Sequence[str]:
         """The copies there that an erasure does not reach."""
+        ...
+
+    def publish_views(self, views: apsw.Connection) -> PublishedViews:
+        """Keeps a copy of its views where new hosts find it; InputError where they lie beside the log already."""
+        ...
+
+    def unpublish_views(self) -> None:
+        """Removes what was published, which holds what was erased; for a caller within `Log.destroying`."""
         ...
 
     def archiving(self, log: Log) -> SqliteLog | None:

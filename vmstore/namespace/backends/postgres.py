@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+import apsw
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -32,8 +33,9 @@ from vmstore.log.postgres.tables import statements
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.port import Attachment, K, Opening, Sizes
 from vmstore.namespace.backends.postgres_capabilities import capabilities
+from vmstore.namespace.backends.postgres_checkpoints import ViewCheckpoints
 from vmstore.namespace.folder import check_name, sizes
-from vmstore.namespace.reports import Capability
+from vmstore.namespace.reports import Capability, PublishedViews
 from vmstore.namespace.view_file import open_views
 from vmstore.objects.address import objects_at
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
@@ -99,6 +101,19 @@ class PostgresPlace:
             "the database's WAL, its archive, base backups and standbys, until they are recycled or replaced",
             *([f"versions, replicas and locked objects that {objects.partition('?')[0]} keeps"] if objects else []),
         ]
+
+    @property
+    def checkpoints(self) -> ViewCheckpoints:
+        """The checkpoint of its views in the database."""
+        return ViewCheckpoints(self.backend.connection, self.name, self.backend.at)
+
+    def publish_views(self, views: apsw.Connection) -> PublishedViews:
+        """Keeps a copy of its views in the database."""
+        return self.checkpoints.publish(views, self.cache)
+
+    def unpublish_views(self) -> None:
+        """Removes it, and rewrites the table that it lay in."""
+        self.checkpoints.drop()
 
     def archiving(self, log: Log) -> SqliteLog | None:
         """None: the database keeps what is old."""
@@ -306,6 +321,8 @@ def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
         return ROOM_BYTES + ROOM_RATIO * place.log_bytes()
 
     try:
+        if opening.believed:
+            place.checkpoints.begin(place.cache, log)
         return log, open_views(place.cache, log, readonly=False, wait_s=opening.wait_s, room=room)
     except BaseException:
         log.close()

@@ -47,6 +47,7 @@ MODULES = {
     "publish": "vmstore.shell.commands.care.publish",
     "merge": "vmstore.shell.commands.data.merge",
     "migrate": "vmstore.shell.commands.data.migrate",
+    "checkpoint": "vmstore.shell.commands.care.checkpoint",
     "embed": "vmstore.shell.commands.care.embeddings",
     "language": "vmstore.shell.commands.care.language",
     "sweep": "vmstore.shell.commands.care.upkeep",

@@ -18,7 +18,16 @@ from vmstore.maintenance.columns import VIEW
 from vmstore.maintenance.usage import usage
 from vmstore.namespace.backends.port import sizes_of
 from vmstore.namespace.encryption import Key
-from vmstore.namespace.reports import ArchiveReport, Columns, CompactionReport, Health, MergeReport, SweepReport, Usage
+from vmstore.namespace.reports import (
+    ArchiveReport,
+    Columns,
+    CompactionReport,
+    Health,
+    MergeReport,
+    PublishedViews,
+    SweepReport,
+    Usage,
+)
 from vmstore.namespace.results import RecordedCall
 from vmstore.store.host import StoreHost
 from vmstore.views.projection import Progress
@@ -76,6 +85,17 @@ class Admin(Aliased):
         packed = self._ns.engine.log.compact(progress)
         cut = self._store._columns.grow(progress)
         return CompactionReport(packed.frames_before, packed.frames_after, before, sizes_of(self._ns.place).log, *cut)
+
+    def publish_views(self) -> PublishedViews:
+        """Keeps the folded views in the database, so that a new host begins with them and folds only what came since.
+
+        An erasure removes them: publish again then. InputError where the views lie beside the log, as in a folder.
+        """
+        if (place := self._ns.let.place) is None:
+            raise InputError("a store in memory has no other host to publish its views to", code="in-memory")
+        with self._ns.lock, self._ns.engine.log.settled():
+            self._ns.follow()
+            return place.publish_views(self._ns.views)
 
     def collect_garbage(self, *, grace_s: float = GRACE_S, dry_run: bool = False) -> SweepReport:
         """Deletes files of large contents that no commit names, and what a killed import left, as a crash leaves them.
