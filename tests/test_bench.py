@@ -63,7 +63,7 @@ def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str
     names = [row["name"] for row in fields["rows"]]
     wanted = [figure for of, figure in bench.goals() if of == name]
     absent = ("chuk", "Ray", "pi")  # what may not be on this machine
-    optional = [one for one in wanted if any(word in one for word in absent) or one.startswith("--")]
+    optional = [figure for figure in wanted if any(word in figure for word in absent) or figure.startswith("--")]
     assert [figure for figure in wanted if figure in names] == names
     assert set(wanted) - set(names) <= set(optional)
     for row in fields["rows"]:

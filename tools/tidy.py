@@ -48,6 +48,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/log/frame.py", "zstandard"),
         ("vmstore/objects/address.py", "vmstore"),
         ("vmstore/core/system/after_fork.py", "ctypes"),
+        ("vmstore/workers/choice.py", "vmstore"),
+        ("vmstore/workers/ray_cluster.py", "ray"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/importers/formats/decompress.py", "zstandard"),
         ("vmstore/proxy/bodies.py", "zstandard"),
@@ -166,7 +168,7 @@ LOG_WRITERS = ("vmstore/engine/engine.py", "vmstore/engine/transfer/ingest.py", 
 LOG_WRITES = frozenset(["append", "together"])
 LOG_ARGUMENTS = 3  # commits, session and expected position, which `Log.append` cannot do without
 AMBIENT_MODULES = ("random", "secrets")
-AMBIENT_DOORS = ("vmstore/core/clock.py", "vmstore/shell/")
+AMBIENT_DOORS = ("vmstore/core/clock.py", "vmstore/shell/", "vmstore/workers/ray_cluster.py")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

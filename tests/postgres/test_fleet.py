@@ -50,9 +50,9 @@ def test_namespaces_of_a_database_and_of_a_folder(host: Callable[[str], str], tm
         assert list(database.query(question)) == list(files.query(question)) != []
         text = "SESSIONS session, namespace BY namespace, session"
         assert sorted(both.query(text)) == sorted([*database.query(text)])
-        found = list(both.query("SESSIONS count(*) BY store, namespace"))
-        assert [row[1:] for row in sorted(found, key=str)] == [(name, 2) for name in (*TEAMS, *TEAMS)]
-        assert not any("cache=" in row[0] for row in found)
+        counts = list(both.query("SESSIONS count(*) BY store, namespace"))
+        assert [row[1:] for row in sorted(counts, key=str)] == [(name, 2) for name in (*TEAMS, *TEAMS)]
+        assert not any("cache=" in row[0] for row in counts)
         rows = list(both.sql("SELECT namespace, count(*) FROM calls GROUP BY 1 ORDER BY 1"))
         assert rows == [(name, 16) for name in TEAMS]
 
@@ -89,6 +89,6 @@ def test_processes_share_the_work(host: Callable[[str], str]) -> None:
         assert replays(store, names, changes, workers=2) == replays(store, names, changes, workers=1)
         assert store.work.read_by(2).alarms() == store.work.alarms()
     parts = [NamespacePart(backend_of(address), name, None) for name in TEAMS]
-    found = verify_all(parts, workers=2)
-    assert found == verify_all(parts, workers=1) and all(verdict.ok for verdict in found.values())
+    counts = verify_all(parts, workers=2)
+    assert counts == verify_all(parts, workers=1) and all(verdict.ok for verdict in counts.values())
     assert rebuild_all(parts, workers=2).keys() == set(TEAMS)

@@ -54,8 +54,8 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Workers | None]:
     """This process, two processes, and a Ray cluster of this machine where Ray is installed."""
     if request.param == "ray":
         pytest.importorskip("ray", reason="Ray is not installed: pip install 'vmstore[ray]'")
-    with chosen(request.param) as found:
-        yield found
+    with chosen(request.param) as answer:
+        yield answer
 
 
 @pytest.fixture(autouse=True)
@@ -74,8 +74,8 @@ def test_what_ifs_are_the_same_by_whomever(path: Path, workers: Workers | None) 
     with vmstore.open(path, namespace="a") as store:
         names = live_sessions(store)
         alone = replays(store, names, CHANGES, workers=1)
-        found = replays(store, names, CHANGES, workers=workers or 1)
-    assert msgspec.json.encode(found) == msgspec.json.encode(alone) and len(names) == 3
+        answer = replays(store, names, CHANGES, workers=workers or 1)
+    assert msgspec.json.encode(answer) == msgspec.json.encode(alone) and len(names) == 3
 
 
 def test_what_is_learned_is_the_same_by_whomever(path: Path, workers: Workers | None, tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_what_is_learned_is_the_same_by_whomever(path: Path, workers: Workers | 
 
 
 def test_verify_says_what_one_process_says(path: Path, workers: Workers | None, tmp_path: Path) -> None:
-    """Sound namespaces are sound, and a fault of one is found where it is, in the log and in the views alike."""
-    found = verify_all(parts(path), workers=workers or 1)
+    """Sound namespaces are sound, and a fault of one is answer where it is, in the log and in the views alike."""
+    answer = verify_all(parts(path), workers=workers or 1)
     for name in NAMES:
         with vmstore.open(path, "r", namespace=name) as store:
-            assert found[name] == store.verify() and found[name].ok
+            assert answer[name] == store.verify() and answer[name].ok
     import shutil
 
     for file, statement in (
@@ -116,16 +116,16 @@ def test_verify_says_what_one_process_says(path: Path, workers: Workers | None, 
         verdicts = verify_all(parts(broken), workers=workers or 1)
         with vmstore.open(broken, "r", namespace="b") as store:
             assert verdicts["b"] == store.verify() and not verdicts["b"].ok
-        assert verdicts["a"] == found["a"]
+        assert verdicts["a"] == answer["a"]
 
 
 def test_rebuilt_by_whomever(path: Path, workers: Workers | None) -> None:
     """Views that were folded again by workers are those that they were."""
-    found = rebuild_all(parts(path), workers=workers or 1)
+    answer = rebuild_all(parts(path), workers=workers or 1)
     for name in NAMES:
         with vmstore.open(path, "r", namespace=name) as store:
             assert store.verify().ok
-            assert found[name]["pages"] == store.admin.log.ordinal
+            assert answer[name]["pages"] == store.admin.log.ordinal
 
 
 def test_what_was_sound_is_not_checked_again(path: Path, tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_commands_take_workers(path: Path, arguments: list[str], expected: dict[
     """Each command answers one object, with every namespace that was asked for."""
     command = [sys.executable, "-m", "vmstore", arguments[0], str(path), *arguments[1:], "--json"]
     ran = subprocess.run(command, capture_output=True, check=True)
-    found = json.loads(ran.stdout)
-    assert found.items() >= expected.items()
+    answer = json.loads(ran.stdout)
+    assert answer.items() >= expected.items()
     if "--namespaces" in arguments:
-        assert sorted(found["namespaces"]) == list(NAMES)
+        assert sorted(answer["namespaces"]) == list(NAMES)
     else:
-        assert found["totals"]["guards"] > 0
+        assert answer["totals"]["guards"] > 0

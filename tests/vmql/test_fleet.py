@@ -158,13 +158,13 @@ def test_an_answer_goes_on_after_its_cursor(teams: Teams) -> None:
 
 def test_whose_a_row_is(teams: Teams) -> None:
     """`namespace` is a column like any other: shown, grouped by, ordered by, chosen by, alone or among other words."""
-    found = asked_of(teams.fleet, "PAGES namespace, count(*) BY namespace ORDER BY namespace DESC")
-    assert [name for name, _ in found] == list(TEAMS[::-1])
+    answer = asked_of(teams.fleet, "PAGES namespace, count(*) BY namespace ORDER BY namespace DESC")
+    assert [name for name, _ in answer] == list(TEAMS[::-1])
     own = {}
     for name in TEAMS:
         with vmstore.open(teams.path, "r", namespace=name) as store:
             own[name] = next(iter(store.query("PAGES count(*) ACROSS SESSIONS")))[0]
-    assert dict(found) == own
+    assert dict(answer) == own
     some = asked_of(
         teams.fleet, "PAGES count(*) BY namespace WHERE namespace = 'team-a' OR role = tool AND namespace IN ('team-b')"
     )
@@ -219,10 +219,10 @@ def test_what_is_of_one_session(teams: Teams, text: str) -> None:
 
 
 def test_names_that_nobody_has(teams: Teams) -> None:
-    """A user of one namespace is found there alone; one of none is refused."""
+    """A user of one namespace is answer there alone; one of none is refused."""
     assert asked_of(teams.fleet, "SESSIONS namespace BY namespace") == [(name,) for name in TEAMS]
-    found = teams.fleet.query("PAGES namespace BY namespace ACROSS SESSIONS OF USER 'user-team-b'")
-    assert list(found) == [("team-b",)] and len(found.basis["namespaces"]) == 4
+    answer = teams.fleet.query("PAGES namespace BY namespace ACROSS SESSIONS OF USER 'user-team-b'")
+    assert list(answer) == [("team-b",)] and len(answer.basis["namespaces"]) == 4
     with refused("unknown-user", QueryError):
         teams.fleet.query("PAGES ACROSS SESSIONS OF USER 'nobody'")
     with refused("unknown-column", QueryError):
@@ -311,8 +311,8 @@ def test_several_stores(teams: Teams, tmp_path: Path) -> None:
     with vmstore.open(other, namespace="team-a") as store:
         store.record("s", {"messages": [{"role": "user", "content": "elsewhere"}]}, None)
     with open_fleet([teams.path, other]) as fleet:
-        found = asked_of(fleet, "SESSIONS count(*) BY store, namespace WHERE namespace = 'team-a'")
-        assert found == [(str(teams.path), "team-a", 5), (str(other), "team-a", 1)]
+        answer = asked_of(fleet, "SESSIONS count(*) BY store, namespace WHERE namespace = 'team-a'")
+        assert answer == [(str(teams.path), "team-a", 5), (str(other), "team-a", 1)]
         assert {each["store"] for each in fleet.query("SESSIONS count(*)").basis["namespaces"]} == {
             str(teams.path),
             str(other),

@@ -1,4 +1,4 @@
-"""Units of work are all answered, whoever does them; what goes wrong is named, and costs no other unit its answer."""
+"""Units of work are all answered, by any worker; what goes wrong is named, and costs no other unit its answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.refusals import refused
 from tests.replay.lives import live
 from vmstore.errors import InputError, StoreError
 from vmstore.workers.choice import chosen
-from vmstore.workers.executor import Unit, Workers, answers, grouped, outcomes
+from vmstore.workers.executor import Workers, WorkUnit, answers, grouped, outcomes
 from vmstore.workers.process import LocalPool, WorkerProcess
 
 SCRIPT = """
@@ -36,14 +36,14 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
     """Two processes, and a Ray cluster of this machine where Ray is installed."""
     if request.param == "ray":
         pytest.importorskip("ray", reason="Ray is not installed: pip install 'vmstore[ray]'")
-    with chosen(request.param) as found:
-        assert found is not None
-        yield found
+    with chosen(request.param) as chosen_workers:
+        assert chosen_workers is not None
+        yield chosen_workers
 
 
-def units(*tasks: Any) -> list[Unit[Any]]:
+def units(*tasks: Any) -> list[WorkUnit[Any]]:
     """A unit for each task, named by it."""
-    return [Unit(f"unit {task}", task) for task in tasks]
+    return [WorkUnit(f"unit {task}", task) for task in tasks]
 
 
 def halved(number: int) -> float:
@@ -63,7 +63,7 @@ def once(marker: str) -> str:
 
 
 def test_every_unit_is_answered(workers: Workers) -> None:
-    """Each unit has its own answer, in the order asked, whichever worker gave it, as this process gives it."""
+    """Each unit has its own answer, in the order asked, by any worker, as this process gives it."""
     tasks = units(*range(-20, 0))
     assert answers(workers, abs, tasks) == answers(None, abs, tasks) == list(range(20, 0, -1))
 
@@ -101,10 +101,10 @@ def test_who_wants_no_more_ends_the_rest() -> None:
             begun.append(pool.begin(work))
             return begun[-1]
 
-    found = outcomes(Watched(2), abs, units(*range(50)))
-    next(found)
+    chosen_workers = outcomes(Watched(2), abs, units(*range(50)))
+    next(chosen_workers)
     assert all(0 < len(worker.units) <= pool.ahead for worker in begun)
-    found.close()
+    chosen_workers.close()
     assert [worker.process.poll() for worker in begun] == [-signal.SIGKILL, -signal.SIGKILL]
 
 
@@ -115,9 +115,9 @@ def test_units_are_of_so_many_rows() -> None:
 
 def test_large_units_are_begun_first() -> None:
     """The unit with the most rows is first, so that none is begun where others have little left."""
-    found = outcomes(LocalPool(2), str, [Unit(str(n), n, rows=n) for n in range(6)])
-    assert {next(found).unit.task, next(found).unit.task} <= {5, 4, 3}
-    assert len(list(found)) == 4
+    chosen_workers = outcomes(LocalPool(2), str, [WorkUnit(str(n), n, rows=n) for n in range(6)])
+    assert {next(chosen_workers).unit.task, next(chosen_workers).unit.task} <= {5, 4, 3}
+    assert len(list(chosen_workers)) == 4
 
 
 def test_no_such_workers() -> None:

@@ -16,7 +16,7 @@ from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.workers.choice import Choice, chosen
-from vmstore.workers.executor import Progress, Unit, answers, grouped
+from vmstore.workers.executor import Progress, WorkUnit, answers, grouped
 from vmstore.workers.results import ResultsFile
 
 
@@ -73,7 +73,7 @@ def sweep(
     total = len({task.key for task in tasks})
     counted = total - len(missing)
 
-    def keep(unit: Unit[list[Task]], runs: list[Run]) -> None:
+    def keep(unit: WorkUnit[list[Task]], runs: list[Run]) -> None:
         nonlocal counted
         for task, run in zip(unit.task, runs, strict=True):
             done.add(ResultLine(*task, run))
@@ -87,12 +87,12 @@ def sweep(
     return [line.run for line in (done.find(task.key) for task in tasks) if line is not None]
 
 
-def _unit(tasks: list[Task]) -> Unit[list[Task]]:
+def _unit(tasks: list[Task]) -> WorkUnit[list[Task]]:
     names = list(dict.fromkeys(task.session for task in tasks))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     changed = tasks[0].changed if len(tasks) == 1 else None
     settings = "" if changed is None else " with " + ", ".join(f"{name}={value}" for name, value in changed.items())
-    return Unit(f"session {names[0]}{more}{settings}", tasks, sum(task.position for task in tasks))
+    return WorkUnit(f"session {names[0]}{more}{settings}", tasks, sum(task.position for task in tasks))
 
 
 class _Worker:

@@ -1,4 +1,4 @@
-"""Which workers: a number of processes, a Ray cluster by its address, or workers that are there already."""
+"""Choice of workers: a number of processes, a Ray cluster by its address, or workers that are there already."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Choice = int | str | Workers | None
 def chosen(choice: Choice = None) -> Iterator[Workers | None]:
     """The workers of a choice while they are used; None where this process alone does the work."""
     if choice is not None and not isinstance(choice, int | str):
-        yield choice  # whoever made them closes them
+        yield choice  # the caller made them and closes them
         return
     text = str(choice).strip() if choice is not None else str(os.cpu_count() or 1)
     workers: Workers

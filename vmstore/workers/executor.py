@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 Progress = Callable[[int, int], None]
 
 
-class Unit(NamedTuple, Generic[Task]):
+class WorkUnit(NamedTuple, Generic[Task]):
     """A unit of work: its name in messages, what is to be done, how many rows that reads, its number among all."""
 
     name: str
@@ -31,10 +31,10 @@ class Unit(NamedTuple, Generic[Task]):
     number: int = 0
 
 
-class Outcome(NamedTuple, Generic[Task, Answer]):
-    """What became of a unit: its answer, or what doing it raised."""
+class UnitOutcome(NamedTuple, Generic[Task, Answer]):
+    """A unit that was done: its answer, or what doing it raised."""
 
-    unit: Unit[Task]
+    unit: WorkUnit[Task]
     answer: Answer | None = None
     error: Exception | None = None
 
@@ -42,13 +42,13 @@ class Outcome(NamedTuple, Generic[Task, Answer]):
 class Worker(Protocol[Task, Answer]):
     """One who does units in the order they are given; `units` are those not answered yet."""
 
-    units: deque[Unit[Task]]
+    units: deque[WorkUnit[Task]]
 
-    def give(self, unit: Unit[Task]) -> None:
+    def give(self, unit: WorkUnit[Task]) -> None:
         """Gives it a unit, to be done when those before are; WorkerEnded where it is gone."""
         ...
 
-    def answer(self) -> Outcome[Task, Answer]:
+    def answer(self) -> UnitOutcome[Task, Answer]:
         """The outcome of the unit it was given first; WorkerEnded where it ended before it answered."""
         ...
 
@@ -105,9 +105,9 @@ def failure(failed: Sequence[tuple[str, Exception]], total: int, kept: str | Non
 
 
 def outcomes(
-    workers: Workers | None, work: Callable[[Task], Answer], units: Iterable[Unit[Task]]
-) -> Iterator[Outcome[Task, Answer]]:
-    """What becomes of each unit, as it is there; whoever takes no more of them cancels the rest.
+    workers: Workers | None, work: Callable[[Task], Answer], units: Iterable[WorkUnit[Task]]
+) -> Iterator[UnitOutcome[Task, Answer]]:
+    """The outcome of each unit, as it is there; a caller that takes no more of them cancels the rest.
 
     Units with the most rows are begun first. Without workers this process does them, in their order.
     """
@@ -119,25 +119,25 @@ def outcomes(
     yield from _Crew(workers, work, listed).outcomes()
 
 
-def done(work: Callable[[Task], Answer], unit: Unit[Task]) -> Outcome[Task, Answer]:
+def done(work: Callable[[Task], Answer], unit: WorkUnit[Task]) -> UnitOutcome[Task, Answer]:
     """Does a unit here."""
     try:
-        return Outcome(unit, work(unit.task))
+        return UnitOutcome(unit, work(unit.task))
     except Exception as error:
-        return Outcome(unit, error=error)
+        return UnitOutcome(unit, error=error)
 
 
 class _Crew(Generic[Task, Answer]):
     """Workers of one kind at work on some units."""
 
-    def __init__(self, workers: Workers, work: Callable[[Task], Answer], units: Sequence[Unit[Task]]) -> None:
+    def __init__(self, workers: Workers, work: Callable[[Task], Answer], units: Sequence[WorkUnit[Task]]) -> None:
         self._workers, self._work = workers, work
         self._waiting = deque(sorted(units, key=lambda unit: -unit.rows))
         self._tries: Counter[str] = Counter()
         self._crew: list[Worker[Task, Answer]] = []
 
-    def outcomes(self) -> Iterator[Outcome[Task, Answer]]:
-        """What becomes of each."""
+    def outcomes(self) -> Iterator[UnitOutcome[Task, Answer]]:
+        """The outcome of each."""
         try:
             for _ in range(min(self._workers.count, len(self._waiting))):
                 self._crew.append(self._workers.begin(self._work))
@@ -152,7 +152,7 @@ class _Crew(Generic[Task, Answer]):
             for worker in self._crew:
                 worker.end()
 
-    def _given(self) -> Iterator[Outcome[Task, Answer]]:
+    def _given(self) -> Iterator[UnitOutcome[Task, Answer]]:
         """Gives units to who has few, the first to all before the second to any."""
         for few in range(self._workers.ahead):
             for worker in list(self._crew):
@@ -165,7 +165,7 @@ class _Crew(Generic[Task, Answer]):
                     except WorkerEnded as ended:
                         yield from self._replaced(worker, ended)
 
-    def _replaced(self, worker: Worker[Task, Answer], ended: WorkerEnded) -> Iterator[Outcome[Task, Answer]]:
+    def _replaced(self, worker: Worker[Task, Answer], ended: WorkerEnded) -> Iterator[UnitOutcome[Task, Answer]]:
         """Begins another in the place of one that ended; the unit it had in hand is tried once more."""
         worker.end()
         self._crew.remove(worker)
@@ -175,13 +175,13 @@ class _Crew(Generic[Task, Answer]):
             self._tries[first.name] += 1
             if self._tries[first.name] >= TRIES:
                 left.pop(0)
-                yield Outcome(first, error=_worker_ended(first, ended))
+                yield UnitOutcome(first, error=_worker_ended(first, ended))
         self._waiting.extendleft(reversed(left))
         if self._waiting:
             self._crew.append(self._workers.begin(self._work))
 
 
-def _worker_ended(unit: Unit[Task], ended: WorkerEnded) -> StoreError:
+def _worker_ended(unit: WorkUnit[Task], ended: WorkerEnded) -> StoreError:
     return StoreError(
         f"{ended} before it answered, {TRIES} times; free some memory, or let one process do {unit.name}",
         code="worker-ended",
@@ -191,9 +191,9 @@ def _worker_ended(unit: Unit[Task], ended: WorkerEnded) -> StoreError:
 def answers(
     workers: Workers | None,
     work: Callable[[Task], Answer],
-    units: Sequence[Unit[Task]],
+    units: Sequence[WorkUnit[Task]],
     *,
-    keep: Callable[[Unit[Task], Answer], None] = lambda unit, answer: None,
+    keep: Callable[[WorkUnit[Task], Answer], None] = lambda unit, answer: None,
     kept: str | None = None,
 ) -> list[Answer]:
     """The answers of all units, in their order; where some failed, raises what `failure` says once all are done.

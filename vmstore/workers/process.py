@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from vmstore.errors import StoreError
-from vmstore.workers.executor import Answer, Outcome, Task, Unit, Worker, WorkerEnded, done
+from vmstore.workers.executor import Answer, Task, UnitOutcome, Worker, WorkerEnded, WorkUnit, done
 
 
 class WorkerProcess:
@@ -29,10 +29,10 @@ class WorkerProcess:
             [sys.executable, "-c", begin], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
         )
         theirs.close()
-        self.units: deque[Unit[Any]] = deque()
+        self.units: deque[WorkUnit[Any]] = deque()
         self._send(work)
 
-    def give(self, unit: Unit[Any]) -> None:
+    def give(self, unit: WorkUnit[Any]) -> None:
         """Gives it a unit, to be done when those before are."""
         self.units.append(unit)
         self._send(unit)
@@ -43,13 +43,13 @@ class WorkerProcess:
         except OSError as error:
             raise self._gone() from error
 
-    def answer(self) -> Outcome[Any, Any]:
+    def answer(self) -> UnitOutcome[Any, Any]:
         """The outcome of the unit it was given first."""
         try:
             answer, failed = self.line.recv()
         except (EOFError, OSError) as error:
             raise self._gone() from error
-        return Outcome(self.units.popleft(), answer, failed)
+        return UnitOutcome(self.units.popleft(), answer, failed)
 
     def _gone(self) -> WorkerEnded:
         return WorkerEnded(f"a process that helped ended with {self.process.wait()}")
@@ -79,7 +79,7 @@ class LocalPool:
         return [lines[line] for line in wait(list(lines)) if isinstance(line, Connection)]
 
     def close(self) -> None:
-        """Nothing is shared."""
+        """Does nothing: processes share nothing."""
 
 
 def serve(line: int) -> None:

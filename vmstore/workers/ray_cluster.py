@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vmstore.errors import InputError, StoreError
-from vmstore.workers.executor import Answer, Outcome, Task, Unit, Worker, WorkerEnded, done
+from vmstore.workers.executor import Answer, Task, UnitOutcome, Worker, WorkerEnded, WorkUnit, done
 from vmstore.workers.process import sendable
 
 LOCAL = "ray"
@@ -71,22 +71,22 @@ class RayWorker:
     def __init__(self, ray: Any, work: Callable[[Any], Any]) -> None:
         self._ray = ray
         self._actor = ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(work)
-        self.units: deque[Unit[Any]] = deque()
+        self.units: deque[WorkUnit[Any]] = deque()
         self.answers: deque[Any] = deque()
 
-    def give(self, unit: Unit[Any]) -> None:
+    def give(self, unit: WorkUnit[Any]) -> None:
         """Gives it a unit, to be done when those before are."""
         self.units.append(unit)
         self.answers.append(self._actor.answer.remote(unit))
 
-    def answer(self) -> Outcome[Any, Any]:
+    def answer(self) -> UnitOutcome[Any, Any]:
         """The outcome of the unit it was given first."""
         try:
             answer, failed = self._ray.get(self.answers[0])
         except self._ray.exceptions.RayError as error:
             raise WorkerEnded(f"an actor of Ray ended ({_line(error)})") from error
         self.answers.popleft()
-        return Outcome(self.units.popleft(), answer, failed)
+        return UnitOutcome(self.units.popleft(), answer, failed)
 
     def end(self) -> None:
         """Ends it, whatever it does."""
@@ -99,9 +99,9 @@ class _Actor:
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self._work = work
 
-    def answer(self, unit: Unit[Any]) -> tuple[Any, Exception | None]:
+    def answer(self, unit: WorkUnit[Any]) -> tuple[Any, Exception | None]:
         """The answer of a unit, or what doing it raised."""
-        outcome: Outcome[Any, Any] = done(self._work, unit)
+        outcome: UnitOutcome[Any, Any] = done(self._work, unit)
         return outcome.answer, sendable(outcome.error)
 
 

@@ -1,6 +1,6 @@
 """The answers of units as a file of JSON lines, each written when it is there, so that a killed run goes on.
 
-One process writes it, the one that wants the answers, whoever does the work. A line that a crash tore is
+One process writes it, the one that wants the answers. A line that a crash tore is
 dropped, and its unit done again.
 """
 

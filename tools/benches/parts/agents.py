@@ -43,7 +43,7 @@ def write(store: vmstore.Store, numbers: range, *, longest: int = TURNS_MAX) -> 
         yield name
 
 
-def _said(chance: random.Random, words: int) -> str:
+def _speech(chance: random.Random, words: int) -> str:
     return " ".join(f"{chance.choice(WORDS)}{chance.choice(('', '', chance.randint(0, 99)))}" for _ in range(words))
 
 
@@ -52,8 +52,8 @@ def _recorded(store: vmstore.Store, name: str, chance: random.Random, turns: int
     store.session(name, create=True, **owner)
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You are brief."}]
     for turn in range(turns):
-        messages.append({"role": "user", "content": _said(chance, chance.randint(4, 40))})
-        answer = {"role": "assistant", "content": _said(chance, chance.randint(3, 60))}
+        messages.append({"role": "user", "content": _speech(chance, chance.randint(4, 40))})
+        answer = {"role": "assistant", "content": _speech(chance, chance.randint(3, 60))}
         usage = {"prompt_tokens": 20 * len(messages), "completion_tokens": chance.randint(5, 90)}
         response = {"choices": [{"message": answer, "finish_reason": "stop"}], "usage": usage}
         store.record(
@@ -78,7 +78,7 @@ def _live(store: vmstore.Store, name: str, chance: random.Random, turns: int, ow
     )
     pages: list[str] = []
     for turn in range(turns):
-        pages += session.user(_said(chance, chance.randint(5, 60)))
+        pages += session.user(_speech(chance, chance.randint(5, 60)))
         session.pack()
         for nth in range(chance.randint(0, 2)):
             call = f"c{turn}_{nth}"
@@ -86,10 +86,12 @@ def _live(store: vmstore.Store, name: str, chance: random.Random, turns: int, ow
             tool = {"id": call, "type": "function", "function": function}
             pages += session.assistant({"role": "assistant", "content": None, "tool_calls": [tool]})
             failed = chance.random() < 0.2
-            pages += session.tool(call, f"Error: no {chance.choice(WORDS)}" if failed else _said(chance, 60))
+            pages += session.tool(call, f"Error: no {chance.choice(WORDS)}" if failed else _speech(chance, 60))
             if chance.random() < 0.4:
                 session.page_fault(chance.choice(pages), chance.randint(0, 2), by_model=True)
             session.pack()
-        pages += session.assistant(_said(chance, 30), tokens_in=chance.randint(500, 4_000), cost=chance.random() / 100)
+        pages += session.assistant(
+            _speech(chance, 30), tokens_in=chance.randint(500, 4_000), cost=chance.random() / 100
+        )
         if turn % 5 == 4:
             session.annotate(chance.choice(pages), importance=0.8, tags=[chance.choice(WORDS)])

@@ -18,7 +18,7 @@ from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS
 from vmstore.store.completions import Candidate, Candidates
 from vmstore.store.fleet.fleet import Fleet
 from vmstore.vmql.diagnostics.lookahead import SPOKEN
-from vmstore.vmql.fleet.merged import PLACES
+from vmstore.vmql.fleet.relation import PLACES
 from vmstore.vmql.syntax.grammar_tables import load
 
 MOST = 50  # paths

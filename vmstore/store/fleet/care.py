@@ -16,16 +16,17 @@ import msgspec
 
 from vmstore.engine.verify.verify import ARCHIVE
 from vmstore.errors import CorruptError
+from vmstore.maintenance.verify import verdict_on
 from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.encryption import Key
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.store.store import Store, open_store
 from vmstore.workers.choice import Choice, chosen
-from vmstore.workers.executor import Progress, Unit, answers
+from vmstore.workers.executor import Progress, WorkUnit, answers
 from vmstore.workers.results import ResultsFile
 
 LOG, VIEWS = "log", "views"
-FOLDED = 4  # times the rows of a log: what a fold with its rules takes more than a look at the hashes
+FOLDED = 12  # times the rows of a log: what a fold with its rules takes more than a look at the hashes
 BROKEN = (CorruptError, apsw.Error, msgspec.MsgspecError)
 
 
@@ -81,8 +82,6 @@ def _verified(part: NamespacePart) -> Verdict:
         with part.store("r") as store:
             if part.part == LOG:
                 return store.verify(views=False)
-            from vmstore.maintenance.verify import verdict_on
-
             return verdict_on(store._ns.let, store._columns, None, views=True, rules=part.rules, chain=False)
     except BROKEN as error:
         return Verdict(False, 0, 0, 0, [Problem("log", part.namespace, str(error))])
@@ -125,7 +124,7 @@ def _done(
     results: Path | None,
     progress: Progress | None,
 ) -> list[Any]:
-    """What came of each part, in their order."""
+    """The answers of all parts, in their order."""
     kept = ResultsFile(results, PartLine, lambda line: line.unit.encode())
     keyed = [(f"{work.__name__} {key}", unit) for key, unit in map(_unit, parts)]
     missing = [(key, unit) for key, unit in keyed if kept.find(key.encode()) is None]
@@ -133,7 +132,7 @@ def _done(
     done = total - sum(unit.rows for _, unit in missing)
     keys = {unit.name: key for key, unit in missing}
 
-    def keep(unit: Unit[NamespacePart], found: Any) -> None:
+    def keep(unit: WorkUnit[NamespacePart], found: Any) -> None:
         nonlocal done
         raw = msgspec.Raw(msgspec.json.encode(found))
         line = PartLine(keys[unit.name], unit.task.namespace, unit.task.part, raw)
@@ -148,7 +147,7 @@ def _done(
     return [msgspec.json.decode(line.answer, type=answer) for line in lines if line is not None]
 
 
-def _unit(part: NamespacePart) -> tuple[str, Unit[NamespacePart]]:
+def _unit(part: NamespacePart) -> tuple[str, WorkUnit[NamespacePart]]:
     """A unit of work by its size, and what its result is known by: all that stands in the log."""
     name = f"{part.part or 'views'} of namespace {part.namespace!r} of {part.backend.address}"
     digest = hashlib.sha256(name.encode())
@@ -161,4 +160,4 @@ def _unit(part: NamespacePart) -> tuple[str, Unit[NamespacePart]]:
             digest.update(b"".join(commit.hash for commit in last) + str((log.ordinal, part.rules)).encode())
     except BROKEN:  # the unit says so
         pass
-    return digest.hexdigest(), Unit(name, part, rows * FOLDED if part.part != LOG else rows)
+    return digest.hexdigest(), WorkUnit(name, part, rows * FOLDED if part.part != LOG else rows)

@@ -16,7 +16,7 @@ from vmstore.namespace.encryption import Key
 from vmstore.store.store import Store, open_store
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.fleet.engine import FleetEngine, FleetMember
-from vmstore.vmql.fleet.merged import NAMESPACE, STORE
+from vmstore.vmql.fleet.relation import NAMESPACE, STORE
 from vmstore.vmql.syntax.nodes import Statement
 
 ALL = "*"

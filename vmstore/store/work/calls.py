@@ -24,9 +24,13 @@ BYTES_MAX = 32 << 20  # of what a session said, in which a word is looked for
 def past_calls(session: SessionHost, when: AsOf | None = None, *, after: int = 0) -> list[PastCall]:
     """The calls of a session that were answered by a moment, in the order of their answers."""
     with session._ns.asking():
-        lane = session._lane()
-        position = basis(lane, when or Head()).position
-        return [_past(session.name, call) for call in answered_calls(lane, session._ns.log, after, position)]
+        return calls_in(session._ns, session.name, session._lane(), when, after)
+
+
+def calls_in(ns: Namespace, name: str, lane: Branch, when: AsOf | None = None, after: int = 0) -> list[PastCall]:
+    """The calls of a session by its name and lane, for a caller within `asking`."""
+    position = basis(lane, when or Head()).position
+    return [_past(name, call) for call in answered_calls(lane, ns.log, after, position)]
 
 
 def past_failures(session: SessionHost, limit: int) -> list[PastCall]:

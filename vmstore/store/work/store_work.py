@@ -48,7 +48,7 @@ class StoreWork:
         `workers` are a number, `ray` or `ray://host:port`, by default one process a core. What is in a `results` file
         is not read again, so that a run that was killed goes on. What is asked of it is of the moment it was read.
         """
-        from vmstore.store.fleet.calls import ReadSession, read_calls
+        from vmstore.store.work.read_calls import ReadSession, read_calls
 
         found = StoreWork(self._store)
         ns = self._ns

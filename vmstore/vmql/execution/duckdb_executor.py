@@ -57,7 +57,7 @@ COLUMNS = {
 FEW = 16  # lanes that are written out: beyond them a join is quicker
 
 
-class Source(NamedTuple):
+class LogTables(NamedTuple):
     """The tables of one log in a connection, by what their names end in; what is constant in its rows; its scope."""
 
     suffix: str
@@ -91,7 +91,7 @@ def mutations_in(scope: Scope) -> int:
     return found
 
 
-def answer(db: Any, found: Plan, sources: Sequence[Source], values: dict[str, Any]) -> list[tuple[Any, ...]]:
+def answer(db: Any, found: Plan, sources: Sequence[LogTables], values: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a plan that suits, asked of a connection with the tables of the segments of each source."""
     rows = " UNION ALL ".join(_rows(found, source) for source in sources)
     body = found.body.replace(START, f"FROM ({rows}) g")
@@ -101,7 +101,7 @@ def answer(db: Any, found: Plan, sources: Sequence[Source], values: dict[str, An
     return taken
 
 
-def _rows(found: Plan, source: Source) -> str:
+def _rows(found: Plan, source: LogTables) -> str:
     """The columns that a plan wants of the mutations of one log."""
     held = {**{name: _text(value) for name, value in source.constants.items()}, **COLUMNS}
     columns = ", ".join(f'{sql} AS "{name}"' for name, sql in held.items() if f'"{name}"' in found.body)

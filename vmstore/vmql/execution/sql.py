@@ -66,7 +66,7 @@ class SqlConnection(NamedTuple):
     refused: list[str]  # what the authorizer did not let
 
 
-class Reader(Protocol):
+class TableReader(Protocol):
     """What the tables of a statement read, and the moment it holds for."""
 
     basis: dict[str, Any]
@@ -84,7 +84,13 @@ class SqlDoor:
         self._spare: list[SqlConnection] = []
 
     def answer(
-        self, text: str, reader: Reader, params: Mapping[str, Any], limits: QueryLimits, watch: LimitedQuery, began: int
+        self,
+        text: str,
+        reader: TableReader,
+        params: Mapping[str, Any],
+        limits: QueryLimits,
+        watch: LimitedQuery,
+        began: int,
     ) -> Result:
         """The rows of the one statement of a text, all of them."""
         prepared = self._spare.pop() if self._spare else self._fresh()

@@ -12,16 +12,18 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
-from vmstore.errors import VmstoreError
+from vmstore.core.times import iso
 from vmstore.vmql.execution import duckdb_executor
-from vmstore.vmql.execution.engine import NONE, Limits, QueryEngine
+from vmstore.vmql.execution.engine import NONE, Limits
 from vmstore.vmql.execution.executor import Wrong
 from vmstore.vmql.execution.query import Query, Row, rows_of
 from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Cancellation, Result
 from vmstore.vmql.execution.statements import maker_of, plain
-from vmstore.vmql.fleet.merged import PLACES, MergedQuery, merged, of_place, rewritten
-from vmstore.vmql.fleet.parted import PartedQuery, parted
+from vmstore.vmql.fleet.member import FleetMember
+from vmstore.vmql.fleet.parts import PartedQuery, parted
+from vmstore.vmql.fleet.relation import PLACES, MergedQuery, merged, of_place, rewritten
+from vmstore.vmql.fleet.sql import answer as answer_sql
 from vmstore.vmql.parse import parse
 from vmstore.vmql.planner.plan import plan
 from vmstore.vmql.planner.scope import Params, Scope
@@ -49,18 +51,6 @@ from vmstore.vmql.syntax.nodes import (
 from vmstore.vmql.syntax.printer import show
 
 ELSEWHERE = frozenset({"unknown-user", "unknown-session"})  # what one namespace lacks, another may have
-
-
-class FleetMember(NamedTuple):
-    """A namespace of a fleet: the columns that tell it from others, and what answers its queries."""
-
-    place: Mapping[str, str]
-    engine: QueryEngine
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return "namespace " + " of ".join(repr(part) for part in reversed([*self.place.values()]))
 
 
 class HeldMember(NamedTuple):
@@ -118,10 +108,8 @@ class FleetEngine:
 
     def sql(self, text: str, *, at: AsOf, params: Mapping[str, Any], limits: Limits) -> Result:
         """Answers a statement of SQL over the relations of all namespaces at a moment."""
-        from vmstore.vmql.fleet.sql import answer
-
         within, watch = self.watched(text, limits)
-        return answer(self._members, self.places, self.basis, text, at, params, within, watch)
+        return answer_sql(self._members, self.places, self.basis, text, at, params, within, watch)
 
     # ---- of one statement
 
@@ -131,7 +119,7 @@ class FleetEngine:
         missing: list[QueryError] = []
         for member in self._members:
             asked = query(member)
-            with naming(member):
+            with member.naming():
                 stack.enter_context(asked.asking())
             try:
                 found.append(HeldMember(member, asked, asked.scope(of_place(tail, member.place), wide=True)))
@@ -161,20 +149,6 @@ class FleetEngine:
                         return None
             self._tables = ends, db
         return self._tables[1]
-
-
-class naming:  # noqa: N801  it reads as a word
-    """Names the namespace in what is refused within: a right that was taken back, a log that cannot be read."""
-
-    def __init__(self, member: FleetMember) -> None:
-        self._member = member
-
-    def __enter__(self) -> None:
-        """Begins."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, VmstoreError) and not isinstance(error, QueryError):
-            error.args = (f"{self._member.name}: {error}",)
 
 
 class _FleetQuery:
@@ -240,8 +214,6 @@ class _FleetQuery:
         if one.scope is None:
             return {"sessions": 0, "ordinal": one.query.world.views.execute("SELECT min(ordinal) FROM positions").get}
         if relation.now and not statement.tail.ever:
-            from vmstore.core.times import iso
-
             return {**one.scope.basis, "valid_at": iso(one.scope.need("valid_at"))}
         return dict(one.scope.basis)
 
@@ -295,7 +267,7 @@ class _FleetQuery:
             return []
         values = parts[0][0].query.values(planned, parts[0][1], planned.body)
         sources = [
-            duckdb_executor.Source(f"_{nth}", one.member.place, one.scope)
+            duckdb_executor.LogTables(f"_{nth}", one.member.place, one.scope)
             for nth, one in enumerate(held)
             if one.scope is not None
         ]

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vmstore.core.asof import AsOf
 from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
 from vmstore.vmql.execution.result import Result
 from vmstore.vmql.execution.sql import MomentReader, SqlDoor
 from vmstore.vmql.execution.sql_tables import TABLES, Filters, Moment, Row
-from vmstore.vmql.fleet.merged import PLACES
+from vmstore.vmql.fleet.member import FleetMember
+from vmstore.vmql.fleet.relation import PLACES
 from vmstore.vmql.relations.relation import Relation
 from vmstore.vmql.syntax.errors import fault
 
-if TYPE_CHECKING:
-    from vmstore.vmql.fleet.engine import FleetMember
-
-Basis = Callable[[Sequence[tuple["FleetMember", Mapping[str, Any]]]], dict[str, Any]]
+Basis = Callable[[Sequence[tuple[FleetMember, Mapping[str, Any]]]], dict[str, Any]]
 
 
 class FleetReader:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from vmstore.vmql.fleet.merged import PLACES, MergedQuery, item, rewritten
+from vmstore.vmql.fleet.relation import PLACES, MergedQuery, item, of_place, rewritten
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.relations.relation import ACROSS, Field, Relation
 from vmstore.vmql.scalars import FUNCTIONS
@@ -115,11 +115,16 @@ def _limited(relation: Relation, statement: RelationQuery, asked: MergedQuery, r
     if tail.after is None and _of_rows(relation, statement):
         order, limit = tail.order, tail.limit
     own = replace(rows.own, order=order, limit=limit)
-    ties = plan(relation, rows.columns, own, ACROSS, shown=False).keys - len(order)
+    ties = _own_plan(relation, rows.columns, own).keys - len(order)
     places = asked.relation.order[:-1]
     whole = asked.relation._replace(order=(*places, *(f'g."{TIE.format(nth)}"' for nth in range(ties))))
     planned = plan(whole, asked.columns, asked.tail, ACROSS)._replace(plain=None)
     return PartedQuery(rows.columns, own, planned, ties)
+
+
+def _own_plan(relation: Relation, columns: tuple[SelectItem, ...], own: Tail) -> Plan:
+    """The plan of a namespace, whichever it is."""
+    return plan(relation, columns, of_place(own, dict.fromkeys(PLACES, "")), ACROSS, shown=False)
 
 
 class _Parts:
@@ -153,7 +158,7 @@ class _Parts:
         own = replace(self._asked.own, by=keys)
         if self._keys and not keys:  # a namespace without rows has no group
             own = replace(own, having=Compare(op=">", left=Apply(name="count", star=True), right=Value(value=0)))
-        given = plan(self._relation, items, own, ACROSS, shown=False)
+        given = _own_plan(self._relation, items, own)
         fields = {name: field for name, field in self._asked.relation.fields.items() if name in PLACES}
         for expr, column in zip(self._taken, given.columns, strict=True):
             if isinstance(expr, Apply) and expr.name.lower() == "sum" and column.form.type != "integer":

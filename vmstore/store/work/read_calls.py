@@ -14,11 +14,11 @@ from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.erasure.resume import open_namespace
 from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.namespace import Namespace
-from vmstore.store.store import Store
-from vmstore.store.work.calls import past_calls
+from vmstore.store.work.calls import calls_in
+from vmstore.views.branch import Branch
 from vmstore.work.past_call import PastCall
 from vmstore.workers.choice import Choice, chosen
-from vmstore.workers.executor import Progress, Unit, answers, grouped
+from vmstore.workers.executor import Progress, WorkUnit, answers, grouped
 from vmstore.workers.results import ResultsFile
 
 
@@ -42,16 +42,19 @@ class CallReader:
 
     def __init__(self, backend: Backend, namespace: str) -> None:
         self._backend, self._namespace = backend, namespace
-        self._store: Store | None = None
+        self._ns: Namespace | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_backend": self._backend, "_namespace": self._namespace, "_store": None}
+        return {"_backend": self._backend, "_namespace": self._namespace, "_ns": None}
 
     def calls(self, sessions: Sequence[ReadSession]) -> list[list[PastCall]]:
         """The calls of each."""
-        if self._store is None:
-            self._store = Store(open_namespace(self._backend, "r", self._namespace, SystemClock(), SystemIds()))
-        return [past_calls(self._store.session(session.name)) for session in sessions]
+        if self._ns is None:
+            self._ns = open_namespace(self._backend, "r", self._namespace, SystemClock(), SystemIds())
+        ns = self._ns
+        with ns.asking():
+            lanes = [(session.name, Branch(ns.views, ns.key(session.name) or 0)) for session in sessions]
+            return [calls_in(ns, name, lane) for name, lane in lanes]
 
 
 def read_calls(
@@ -77,7 +80,7 @@ def read_calls(
     total = sum(session.position for session in sessions)
     done = total - sum(session.position for session in missing)
 
-    def keep(unit: Unit[list[ReadSession]], calls: list[list[PastCall]]) -> None:
+    def keep(unit: WorkUnit[list[ReadSession]], calls: list[list[PastCall]]) -> None:
         nonlocal done
         for session, of in zip(unit.task, calls, strict=True):
             found[session.name] = of
@@ -94,13 +97,13 @@ def read_calls(
     return found
 
 
-def _unit(sessions: list[ReadSession]) -> Unit[list[ReadSession]]:
+def _unit(sessions: list[ReadSession]) -> WorkUnit[list[ReadSession]]:
     more = f" and {len(sessions) - 1} more" if len(sessions) > 1 else ""
-    return Unit(f"session {sessions[0].name}{more}", sessions, sum(session.position for session in sessions))
+    return WorkUnit(f"session {sessions[0].name}{more}", sessions, sum(session.position for session in sessions))
 
 
 def _key(ns: Namespace, session: ReadSession) -> str:
-    """What the calls of a session are known by: all that is in it, and what was erased anywhere."""
+    """The key of a session's calls: all that is in it, and the last erasure of the namespace."""
     parts = (ns.name, session.name, session.position, ns.projection.last_erasure)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
