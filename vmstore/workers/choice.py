@@ -33,9 +33,9 @@ def chosen(choice: Choice = None) -> Iterator[Workers | None]:
 
         workers = LocalPool(int(text))
     else:
+        remedy = "give a number from 1 up, ray, or ray://host:port"
         raise InputError(
-            f"{choice!r:.60} is no number of processes and no cluster; give a number from 1 up, ray, or ray://host:port",
-            code="not-a-number-of-workers",
+            f"{choice!r:.60} is no number of processes and no cluster; {remedy}", code="not-a-number-of-workers"
         )
     try:
         yield workers

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vmstore.shell.vmql.output.targets import Outputs
     from vmstore.shell.vmql.repl import Repl
     from vmstore.shell.vmql.settings import ShellSettings
+    from vmstore.store.fleet.fleet import Fleet
 
 
 def run() -> int:
@@ -120,7 +121,6 @@ def _settings(command_line: CommandLine, *, one_shot: bool) -> ShellSettings:
 def _desk(command_line: CommandLine, place: str, settings: ShellSettings, outputs: Outputs) -> Repl:
     from vmstore.shell.open_store import NAMESPACE, opened_fleet, opened_to_ask
     from vmstore.shell.vmql.repl import Repl
-    from vmstore.store.fleet.fleet import Fleet
     from vmstore.store.store import Store
 
     def opener(place: str) -> Store | Fleet:
@@ -135,7 +135,7 @@ def _desk(command_line: CommandLine, place: str, settings: ShellSettings, output
     desk = Repl(opener, place, settings, outputs)
     if settings.session is not None:
         desk.set("session", settings.session)
-    for left in desk.store.left_out if isinstance(desk.store, Fleet) else ():
+    for left in () if isinstance(desk.store, Store) else desk.store.left_out:
         outputs.warn(f"namespace {left.namespace!r} of {left.store} is left out: {left.reason}")
     return desk
 

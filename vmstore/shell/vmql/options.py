@@ -120,9 +120,7 @@ def read(words: list[str]) -> CommandLine:
                 earlier = values.pop(option.names[-1], [])  # the last of several modes is the last one here
                 values[option.names[-1]] = [*earlier, value]
     if len(plain) > 1 and "--namespaces" not in values:
-        raise UsageError(
-            f"unexpected argument {plain[1]!r}; put the query after -c, and ask several stores with --namespaces '*'"
-        )
+        raise UsageError(f"unexpected argument {plain[1]!r}; put the query after -c")
     if "--namespaces" in values and (one := next((name for name in OF_ONE if name in values), None)):
         raise UsageError(f"--namespaces asks many, and {one} is of one; leave one of them out")
     return CommandLine(tuple(inputs), values, plain[0] if plain else None, tuple(plain[1:]))

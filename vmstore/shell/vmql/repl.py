@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,7 +21,6 @@ from vmstore.shell.vmql.output.formats import QueryOutput, Row, write
 from vmstore.shell.vmql.output.targets import Outputs
 from vmstore.shell.vmql.script import ScriptPiece, file_text, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, ShellSettings, set_to
-from vmstore.store.fleet.fleet import Fleet
 from vmstore.store.store import Store
 from vmstore.vmql.execution.result import Column, Result
 from vmstore.vmql.parse import parse
@@ -52,6 +51,9 @@ from vmstore.vmql.syntax.nodes import (
     WhyQuery,
     Word,
 )
+
+if TYPE_CHECKING:
+    from vmstore.store.fleet.fleet import Fleet
 
 TAILED = (RelationQuery, SearchQuery, OfPage, LineageQuery)
 PAGED = (RelationQuery, SearchQuery)  # those whose answer continues after a cursor
@@ -151,7 +153,7 @@ class Repl:
     @property
     def _session(self) -> dict[str, Any]:
         """The session that is set, for a store; many namespaces have none."""
-        return {} if isinstance(self.store, Fleet) else {"session": self.settings.session}
+        return {"session": self.settings.session} if isinstance(self.store, Store) else {}
 
     # ---- asking
 
@@ -211,7 +213,7 @@ class Repl:
     def set(self, name: str, value: Any, span: SourceSpan = NOWHERE, text: str = "") -> None:
         """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
         if name == "session" and value is not None:
-            if isinstance(self.store, Fleet):
+            if not isinstance(self.store, Store):
                 raise InputError("a session is of one namespace, and many are asked; write WHERE session = 'name'")
             value = self.store.catalog.find_session(str(value)).name
         self.settings.put(name, value, span, text)
@@ -242,7 +244,7 @@ class Repl:
         if self.settings.limit and self.outputs.on_terminal:
             statement = limited(statement, self.settings.limit)
         if self.settings.mode in READ:
-            statement = read_by_people(statement, self.store.columns if isinstance(self.store, Fleet) else ())
+            statement = read_by_people(statement, () if isinstance(self.store, Store) else self.store.columns)
             if isinstance(statement, SearchQuery) and statement.within is None:
                 statement = limited(statement, HITS)
         result = self._asked_of_store(statement, text)
@@ -296,10 +298,13 @@ class Repl:
         """Has the worker do something that Ctrl-C cancels."""
         sign = WaitingSign("asking the store").start()
         try:
-            store = self.store
-            return self._worker.run(work, store.interrupt if isinstance(store, Fleet) else store.admin.interrupt)
+            return self._worker.run(work, self._interrupt)
         finally:
             sign.stop()
+
+    def _interrupt(self) -> None:
+        store = self.store
+        (store.admin if isinstance(store, Store) else store).interrupt()
 
     def _chunks(self, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
         while chunk := self._patient(lambda: list(itertools.islice(rows, CHUNK))):
@@ -326,7 +331,7 @@ class Repl:
     def _drawn(self, answer: QueryOutput, kind: str, statement: Statement | None, screen: Screen) -> bool:
         from vmstore.shell.vmql.output import draw  # loaded where something is drawn
 
-        store = self.store.stores[0] if isinstance(self.store, Fleet) else self.store
+        store = self.store if isinstance(self.store, Store) else self.store.stores[0]
         return draw.drawn(kind, answer, screen, draw.Look(store, statement, answer.basis, screen.width))
 
 

@@ -15,7 +15,8 @@ from vmstore.namespace.backends.address import Address, backend_of
 from vmstore.namespace.encryption import Key
 from vmstore.store.store import Store, open_store
 from vmstore.vmql.execution.result import Result
-from vmstore.vmql.fleet.engine import FleetEngine, FleetMember
+from vmstore.vmql.fleet.engine import FleetEngine
+from vmstore.vmql.fleet.member import FleetMember
 from vmstore.vmql.fleet.relation import NAMESPACE, STORE
 from vmstore.vmql.syntax.nodes import Statement
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmstore.namespace.namespace import Namespace
@@ -18,13 +19,11 @@ from vmstore.store.work.tasks import AgentTask, tasks_of
 from vmstore.work.past_call import PastCall
 from vmstore.work.skill import SUCCESSES_MIN, skills
 from vmstore.work.watch import Alarm, CallWatch
+from vmstore.workers.choice import Choice
+from vmstore.workers.executor import Progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vmstore.store.work.vbrief import VBriefTools
-    from vmstore.workers.choice import Choice
-    from vmstore.workers.executor import Progress
 
 HITS, HITS_OF_ALL = (
     60,
