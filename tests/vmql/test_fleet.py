@@ -57,6 +57,7 @@ def teams(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team
                 for name, file in files[team]:
                     store.import_file(file, session=name)
                     whole.import_file(file, session=name)
+                store.sharing.share("sandbox:nobody")  # into a session that no question shows
                 for each in (store, whole):
                     live(each, f"{team[-1]}-live", seed=ord(team[-1]), turns=4, user=f"user-{team}")
                     each.session(f"{team[-1]}-live").fork(f"{team[-1]}-live-2", turn=2)
