@@ -18,9 +18,12 @@ from tests.replay.lives import live
 from tests.vmql.asked import asked
 from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.shell.vmql.main import main
+from vmstore.store.completions import Candidates
 from vmstore.store.fleet.fleet import Fleet, open_fleet
 from vmstore.store.store import Store
 from vmstore.vmql.execution import duckdb_executor
+from vmstore.vmql.fleet.relation import PLACES
 from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax import nodes as s
 from vmstore.vmql.syntax.errors import QueryError
@@ -351,3 +354,43 @@ def test_a_fleets_question_is_explained(teams: Teams) -> None:
         patched.setattr(duckdb_executor, "MANY", 0)
         steps = [row[1] for row in teams.fleet.query("EXPLAIN MUTATIONS count(*) BY kind")]
     assert steps == ["answer", "of all rows", "columns"]
+
+
+# ---- the shell
+
+
+def test_the_shell_asks_namespaces(teams: Teams, capsys: pytest.CaptureFixture[str]) -> None:
+    """`vmql` asks the namespaces that are named, by VMQL and by SQL, and shows whose each row is."""
+    path = str(teams.path)
+    assert main([path, "--namespaces", "team-a,team-b", "-c", "SESSIONS LIMIT 1", "--csv"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("namespace,session") and shown[1].startswith("team-a,a-live")
+    assert main([path, "--namespaces", "*", "--sql", "--json", "-c", "SELECT DISTINCT namespace FROM calls"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert sorted(row["namespace"] for row in answer["rows"]) == list(TEAMS)
+    assert [each["namespace"] for each in answer["basis"]["namespaces"]] == [*TEAMS, "team-d"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--namespaces", "*", "--session", "a-live", "-c", "CONTEXT"], 2, "--session"),
+        (["--namespaces", "*", "-c", "CONTEXT"], 1, "one namespace"),
+        (["--namespaces", "team-a,team-z", "-c", "PAGES"], 1, "team-z"),
+    ],
+)
+def test_what_the_shell_refuses_of_many(
+    teams: Teams, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, word: str
+) -> None:
+    """What is of one session or one namespace is refused with its name, and nothing is answered."""
+    assert main([str(teams.path), *arguments]) == code
+    printed = capsys.readouterr()
+    assert word in printed.err and printed.out == ""
+
+
+def test_namespaces_are_completed(teams: Teams) -> None:
+    """The column is offered where a column may stand, and its values are the names there are."""
+    before = [PLACES[name] for name in teams.fleet.columns]
+    candidates = Candidates(lambda text, begins: teams.fleet.query(text, begins=begins), before=before)
+    assert "namespace" in [each.text for each in candidates.of("PAGES WHERE nam")]
+    assert [each.text for each in candidates.of("PAGES WHERE namespace = ")][:3] == list(TEAMS)

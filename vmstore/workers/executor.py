@@ -15,7 +15,7 @@ from vmstore.errors import StoreError, VmstoreError
 
 TRIES = 2  # of a unit whose worker ended before it answered
 NAMED_MAX = 3  # failed units that a message names
-UNIT_ROWS = 20_000  # mutations of a unit: about a second, so that no worker is left with much at the end
+UNIT_ROWS = 10_000  # mutations of a unit: half a second, so that no worker is left with much at the end
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

@@ -24,6 +24,9 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
     from vmstore.store.replay_sweep import replays, run_values, what_ifs
 
+    alone = next((word for word in ("until", "check", "keep") if getattr(arguments, word)), None)
+    if alone is not None and arguments.workers is not None:
+        raise InputError(f"--{alone} is done by one process; leave --workers out")
     if arguments.until is not None:
         from vmstore.shell.commands.queries.breakpoints import stop
 
