@@ -44,14 +44,14 @@ def served(serve: Serve) -> Served:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], threading.Event]:
     """The what-ifs that were begun; each goes on when the event is set."""
-    begun, go, whole = list[object](), threading.Event(), sweeping._Worker.run
+    begun, go, whole = list[object](), threading.Event(), sweeping.SweepWorker.run
 
     def run(self: Any, task: Any) -> Any:
         begun.append(task)
         assert go.wait(60)
         return whole(self, task)
 
-    monkeypatch.setattr(sweeping._Worker, "run", run)
+    monkeypatch.setattr(sweeping.SweepWorker, "run", run)
     return begun, go
 
 

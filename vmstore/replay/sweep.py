@@ -83,11 +83,14 @@ def sweep(
 
     with chosen(workers) as crew:
         groups = [[task] for task in missing] if crew is None else grouped(missing, lambda task: task.position)
-        answers(crew, _Worker(source, price).runs, [_unit(group) for group in groups], keep=keep, kept=done.name)
+        answers(
+            crew, SweepWorker(source, price).runs, [work_unit(group) for group in groups], keep=keep, kept=done.name
+        )
     return [line.run for line in (done.find(task.key) for task in tasks) if line is not None]
 
 
-def _unit(tasks: list[Task]) -> WorkUnit[list[Task]]:
+def work_unit(tasks: list[Task]) -> WorkUnit[list[Task]]:
+    """Tasks as a unit of work, named by their sessions."""
     names = list(dict.fromkeys(task.session for task in tasks))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     changed = tasks[0].changed if len(tasks) == 1 else None
@@ -95,7 +98,7 @@ def _unit(tasks: list[Task]) -> WorkUnit[list[Task]]:
     return WorkUnit(f"session {names[0]}{more}{settings}", tasks, sum(task.position for task in tasks))
 
 
-class _Worker:
+class SweepWorker:
     """Runs tasks; keeps the session it read last, which the next task is likely to want."""
 
     def __init__(self, source: SessionSource, price: int | None) -> None:
@@ -106,9 +109,10 @@ class _Worker:
 
     def runs(self, tasks: Sequence[Task]) -> list[Run]:
         """The runs of tasks, in their order."""
-        return [self._run(task) for task in tasks]
+        return [self.run(task) for task in tasks]
 
-    def _run(self, task: Task) -> Run:
+    def run(self, task: Task) -> Run:
+        """The run of one task."""
         if self._read is None or self._name != task.session:
             self._read, self._name = self._source.read(task.session), task.session
         stimuli, shorten = self._read
