@@ -8,9 +8,13 @@ import pytest
 
 import vmstore
 from tests.decided import Live
+from tests.refusals import refused
 from tests.store.kept import tell
+from vmstore.core.clock import SystemClock
 from vmstore.store.store import Store
 from vmstore.vmql.execution import duckdb_executor
+from vmstore.vmql.execution.query_limits import LimitedQuery, QueryLimits
+from vmstore.vmql.syntax.errors import QueryError
 
 ALIKE = [
     "MUTATIONS count(*) ACROSS SESSIONS",
@@ -114,3 +118,17 @@ def test_a_planted_fault_is_seen(store: Store, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(duckdb_executor, "MANY", 0)
     monkeypatch.setattr(duckdb_executor, "_bounds", lambda scope: " WHERE m.session = 1")
     assert list(store.query(text)) != rows
+
+
+def test_a_sum_over_columns_can_be_stopped() -> None:
+    """DuckDB, which asks nobody while it runs, is interrupted where a statement took longer than it may."""
+    duckdb = pytest.importorskip("duckdb", reason="column segments need duckdb")
+    ticks = SystemClock().ticks
+    watch = LimitedQuery(QueryLimits(timeout_s=0.1), ticks, "MUTATIONS count(*)")
+    db = duckdb.connect()
+    began = ticks()
+    with refused("timeout", QueryError), duckdb_executor.stopped_by(watch, db):
+        db.execute("SELECT count(*) FROM range(1000000000000) a WHERE a.range % 7 = 3").fetchall()
+    assert watch.passed == "time" and ticks() > began
+    with duckdb_executor.stopped_by(LimitedQuery(QueryLimits(), ticks, ""), db):
+        assert db.execute("SELECT 1").fetchall() == [(1,)]

@@ -8,7 +8,9 @@ log; which way was taken changes no answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vmstore.core.mutation import (
@@ -23,9 +25,11 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import Tier
+from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.planner.plan import Plan
 from vmstore.vmql.planner.scope import Scope
 
+LOOK_S = 0.05
 MANY = 50_000  # mutations: fewer are decoded sooner than DuckDB is loaded
 ALIKE = frozenset(
     ("count", "sum", "min", "max", "avg", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "nullif", "SELECT")
@@ -91,14 +95,39 @@ def mutations_in(scope: Scope) -> int:
     return found
 
 
-def answer(db: Any, found: Plan, sources: Sequence[LogTables], values: dict[str, Any]) -> list[tuple[Any, ...]]:
+def answer(
+    db: Any, found: Plan, sources: Sequence[LogTables], values: dict[str, Any], watch: Cancellation
+) -> list[tuple[Any, ...]]:
     """The rows of a plan that suits, asked of a connection with the tables of the segments of each source."""
     rows = " UNION ALL ".join(_rows(found, source) for source in sources)
     body = found.body.replace(START, f"FROM ({rows}) g")
     names = [name for name in values if re.search(rf":{name}\b", body)]
     body = re.sub(r"(?<!:):(\w+)", r"$\1", body)
-    taken: list[tuple[Any, ...]] = db.execute(body, {name: values[name] for name in names}).fetchall()
-    return taken
+    with stopped_by(watch, db):
+        taken: list[tuple[Any, ...]] = db.execute(body, {name: values[name] for name in names}).fetchall()
+    return watch.kept(taken)
+
+
+@contextmanager
+def stopped_by(watch: Cancellation, db: Any) -> Iterator[None]:
+    """Interrupts a connection of DuckDB, which asks nobody while it runs, where a statement is to stop."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            if watch.stopped:
+                db.interrupt()
+                return
+
+    looker = threading.Thread(target=look, name="vmstore-limits", daemon=True)
+    looker.start()
+    try:
+        yield
+    except Exception as error:
+        raise (watch.error() if watch.stopped else error) from error
+    finally:
+        over.set()
+        looker.join()
 
 
 def _rows(found: Plan, source: LogTables) -> str:

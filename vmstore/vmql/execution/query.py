@@ -189,7 +189,8 @@ class Query:
 
             columns = self.world.columns() if duckdb_executor.suits(found, scope) else None
             if columns is not None:
-                return iter(duckdb_executor.answer(columns, found, [duckdb_executor.LogTables("", {}, scope)], values))
+                own = [duckdb_executor.LogTables("", {}, scope)]
+                return iter(duckdb_executor.answer(columns, found, own, values, self.watch))
             values["rows"] = apsw.pyobject(source)
             return self.runner.made(sql, values, self.watch, wrong)
         return iter(self.runner.viewed(sql, values, self.watch, wrong))

@@ -271,7 +271,7 @@ class _FleetQuery:
             for nth, one in enumerate(held)
             if one.scope is not None
         ]
-        return self._watch.kept(duckdb_executor.answer(tables, planned, sources, values))
+        return duckdb_executor.answer(tables, planned, sources, values, self._watch)
 
     # ---- statements within, and about, a statement
 
