@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -304,6 +305,19 @@ def test_what_was_erased_is_gone(tmp_path: Path) -> None:
             store.trust.erase(page="s/p4")
         assert asked_of(fleet, text) == [("b", "the secret of b")]
         assert list(fleet.sql("SELECT namespace FROM pages WHERE text LIKE '%secret%'")) == [("b",)]
+
+
+def test_a_forked_process_asks_by_itself(teams: Teams, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is forked after a question by columns has the same answer, and ends as it should."""
+    pytest.importorskip("duckdb", reason="column segments need duckdb")
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
+    text = "MUTATIONS count(*) BY kind, namespace"
+    expected = asked_of(teams.fleet, text)
+    child = os.fork()
+    if not child:
+        os._exit(0 if asked_of(teams.fleet, text) == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert asked_of(teams.fleet, text) == expected
 
 
 # ---- several stores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -12,6 +12,7 @@ from weakref import WeakSet
 from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
+from vmstore.core.system import after_fork
 from vmstore.core.times import iso
 from vmstore.vmql.execution import duckdb_executor
 from vmstore.vmql.execution.engine import NONE, Limits
@@ -61,7 +62,7 @@ class HeldMember(NamedTuple):
     scope: Scope | None
 
 
-class FleetEngine:
+class FleetEngine(after_fork.Owner):
     """Answers the queries of many namespaces; any thread may ask."""
 
     def __init__(self, members: Sequence[FleetMember], left_out: Sequence[Mapping[str, str]] = ()) -> None:
@@ -72,10 +73,29 @@ class FleetEngine:
         self._asked: WeakSet[Cancellation] = WeakSet()
         self._adding = threading.Lock()
         self._tables: tuple[Any, Any] | None = None  # of DuckDB, and the ends of the logs that they hold
+        self._entry = threading.RLock()
+        after_fork.owns(self)
 
     def close(self) -> None:
         """Drops what is in memory."""
+        if self._tables is not None:
+            self._tables[1].close()
         self._tables = None
+
+    @property
+    def entry(self) -> after_fork.ReentrantLock:
+        """The lock under which DuckDB is used."""
+        return self._entry
+
+    def forking(self) -> None:
+        """Closes DuckDB's: a copy of it lacks its threads, and ends its process when it is freed."""
+        self.close()
+
+    def forked(self, quiet: bool) -> None:
+        """Opens the tables again in a forked process."""
+        if not quiet:
+            after_fork.keep((self._tables,))
+        self._tables, self._entry = None, threading.RLock()
 
     def interrupt(self, thread: int | None = None) -> None:
         """Stops every query that is being answered, or those that one thread asked, from any thread."""
@@ -137,18 +157,22 @@ class FleetEngine:
         basis: dict[str, Any] = {"namespaces": [{**member.place, **own} for member, own in each]}
         return basis | ({"left_out": self._left_out} if self._left_out else {})
 
-    def tables(self, held: Sequence[HeldMember]) -> Any:
-        """A DuckDB connection with the column segments of all; None where one has none to read."""
+    @contextmanager
+    def tables(self, held: Sequence[HeldMember]) -> Iterator[Any]:
+        """A DuckDB connection with the column segments of all, for one thread; None where one has none to read."""
         ends = tuple(one.scope.basis.get("ordinal") if one.scope is not None else None for one in held)
-        if self._tables is None or self._tables[0] != ends:
-            db: Any = None
-            for nth, one in enumerate(held):
-                if one.scope is not None:
-                    db = one.query.world.columns(db, f"_{nth}")
-                    if db is None:
-                        return None
-            self._tables = ends, db
-        return self._tables[1]
+        with self._entry:
+            if self._tables is None or self._tables[0] != ends:
+                self.close()
+                db: Any = None
+                for nth, one in enumerate(held):
+                    if one.scope is not None:
+                        db = one.query.world.columns(db, f"_{nth}")
+                        if db is None:
+                            yield None
+                            return
+                self._tables = ends, db
+            yield self._tables[1]
 
 
 class _FleetQuery:
@@ -259,19 +283,19 @@ class _FleetQuery:
             return None
         if sum(duckdb_executor.mutations_in(scope) for _, scope in parts) < duckdb_executor.MANY:
             return None
-        tables = self._fleet.tables(held)
-        if tables is None:
-            return None
-        self._steps.append((2, "columns", "all namespaces at once, by DuckDB over their column segments", *_NONE))
-        if self._dry:
-            return []
-        values = parts[0][0].query.values(planned, parts[0][1], planned.body)
-        sources = [
-            duckdb_executor.LogTables(f"_{nth}", one.member.place, one.scope)
-            for nth, one in enumerate(held)
-            if one.scope is not None
-        ]
-        return duckdb_executor.answer(tables, planned, sources, values, self._watch)
+        with self._fleet.tables(held) as tables:
+            if tables is None:
+                return None
+            self._steps.append((2, "columns", "all namespaces at once, by DuckDB over their column segments", *_NONE))
+            if self._dry:
+                return []
+            values = parts[0][0].query.values(planned, parts[0][1], planned.body)
+            sources = [
+                duckdb_executor.LogTables(f"_{nth}", one.member.place, one.scope)
+                for nth, one in enumerate(held)
+                if one.scope is not None
+            ]
+            return duckdb_executor.answer(tables, planned, sources, values, self._watch)
 
     # ---- statements within, and about, a statement
 
