@@ -113,11 +113,17 @@ def test_units_are_of_so_many_rows() -> None:
     assert grouped([3, 4, 2, 50, 1, 9, 1], lambda rows: rows, 10) == [[3, 4, 2], [50], [1, 9], [1]]
 
 
-def test_large_units_are_begun_first() -> None:
-    """The unit with the most rows is first, so that none is begun where others have little left."""
-    chosen_workers = outcomes(LocalPool(2), str, [WorkUnit(str(n), n, rows=n) for n in range(6)])
-    assert {next(chosen_workers).unit.task, next(chosen_workers).unit.task} <= {5, 4, 3}
-    assert len(list(chosen_workers)) == 4
+def test_large_units_are_begun_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units are given in the order of their rows, so that no large one is begun where others have little left."""
+    order, give = list[int](), WorkerProcess.give
+
+    def recorded(worker: WorkerProcess, unit: WorkUnit[int]) -> None:
+        order.append(unit.task)
+        give(worker, unit)
+
+    monkeypatch.setattr(WorkerProcess, "give", recorded)
+    assert len(list(outcomes(LocalPool(2), str, [WorkUnit(str(n), n, rows=n) for n in (2, 0, 5, 1, 4, 3)]))) == 6
+    assert order == [5, 4, 3, 2, 1, 0]
 
 
 def test_no_such_workers() -> None:
