@@ -11,7 +11,6 @@ import hashlib
 import io
 import os
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -85,7 +84,7 @@ def signed(sums: Path, key: Path) -> Path:
     """The signature of the sums by a key; RefusedError where ssh-keygen cannot make one."""
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", SIGNED_AS, str(sums)]
     try:
-        done = subprocess.run(command, stdin=sys.stdin, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise RefusedError(f"ssh-keygen cannot be run ({error}); it comes with OpenSSH 8.1 and later") from error
     if done.returncode:

@@ -25,6 +25,9 @@ from tests.proxy.upstream import (
     send,
     upstream,
 )
+from vmstore.proxy.frames import WindowAsk
+from vmstore.proxy.window import Window
+from vmstore.store.recorder import record_asked
 
 WINDOW = 2_000
 MANAGED = f"0,window={WINDOW}"
@@ -348,15 +351,31 @@ def test_a_masked_session_is_managed_and_the_model_is_sent_what_was_said(path: P
 def test_a_cut_goes_through_no_secret(path: Path) -> None:
     """Of a long message that is cut nothing of a masked value reaches the store, wherever the cut falls."""
     key = "sk-proj-" + "Zk3vQ8xW1bT7yR5n" * 3
-    for length in range(170, 220, 8):
-        filler = "word " * length
-        with upstream(saying()) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},redact=mask") as proxy:
-            proxy.say("Hi.", "Noted.", f"{filler}{key} {filler * 12}")
-            proxy.settled(1)
+    places = range(144, 164, 4)  # words before it; a text is cut after some 800 characters
+    with upstream(saying()) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},redact=mask") as proxy:
+        for words in places:
+            proxy.say("Hi.", "Noted.", f"{'word ' * words}{key} {'word ' * 2_000}", headers={"x-vmstore-session": "s"})
             assert "[…]" in json.dumps(asked(far), ensure_ascii=False)
-        store, session = one_session(path)
-        with store:
-            assert key[8:16] not in json.dumps([session.wire.request(call=n.call) for n in session.calls()])
+        assert proxy.settled(len(places))["managed"] == len(places)
+    store, session = one_session(path)
+    with store:
+        sent = json.dumps([session.wire.request(call=call.call) for call in session.calls()])
+        assert key[8:12] not in sent and "[API_KEY 1]" in sent
+
+
+def test_a_small_window_is_managed_without_tools() -> None:
+    """Where the definitions of all tools leave no room for a prompt, none are offered."""
+    own = {"type": "function", "function": {"name": "read", "description": "read " * 300}}
+    asks = chat("I live in Oslo.", "Noted.", "word " * 1_200, "Noted.", "And?", tools=[own])
+    with vmstore.memory_store() as store:
+        record_asked(store, "s", asks, None)
+        session = store.session("s")
+        session.memory.facts.extract()
+        session.memory.tags.give(session.pages()[0].page, "home")
+        made = Window().managed(store, "s", asks, asks, WindowAsk("s", 1_000, 10, [], b""))
+        assert made.body is not None and (made.tools, len(made.body) <= 4_000) == ((), True)
+        wider = Window().managed(store, "s", asks, asks, WindowAsk("s", 2_000, 10, [], b""))
+        assert len(wider.tools) == 6
 
 
 def test_topics_and_facts_are_asked_where_there_are_any(path: Path) -> None:
@@ -384,8 +403,6 @@ def test_topics_and_facts_are_asked_where_there_are_any(path: Path) -> None:
         return send(connection, json.dumps({"id": "c", "object": "chat.completion", "choices": [choice]}).encode())
 
     with vmstore.open(path) as store:
-        from vmstore.store.recorder import record_asked
-
         record_asked(store, "s", chat(*TALK), None)
         session = store.session("s")
         session.memory.tags.give(session.memory.find_quote("drawer seven").quotes[0].page, "harbour")

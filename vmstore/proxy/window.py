@@ -74,7 +74,13 @@ class Window:
             return Managed(None, f"its {key} is no list of messages", failed=True)
         held = record_asked(store, session, asked, redaction)
         offered = _offered(asked, shape, settings, _tools_of(store.session(session)))
-        sent = self._fitted(store, session, given, held[key], settings, offered)
+        try:
+            sent = self._fitted(store, session, given, held[key], settings, offered)
+        except InputError:
+            if not offered:
+                raise
+            offered = []  # their definitions may be what is too much for a small window
+            sent = self._fitted(store, session, given, held[key], settings, offered)
         names = tuple(dialect(DIALECTS[shape]).names(offered))
         return Managed(encoded(sent), "", names)
 

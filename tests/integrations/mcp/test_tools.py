@@ -220,7 +220,7 @@ def test_resources_give_the_topics(path: Path) -> None:
         money = await client.read_resource("virtualcontext://domains/money")
         with pytest.raises(MCPError) as refused:
             await client.read_resource("virtualcontext://domains/nothing")
-        assert "'nothing'" in str(refused.value) and "domain_status" in str(refused.value)
+        assert "'nothing'" in str(refused.value) and "[no-topic]" in str(refused.value)
         return listed.contents[0].text, money.contents[0].text
 
     with vmstore.open(path, "r") as store:

@@ -82,8 +82,8 @@ def test_a_changed_file_is_found(taken: Path, key: Path) -> None:
     wheel = next(taken.glob("*.whl"))
     wheel.write_bytes(wheel.read_bytes() + b"\0")
     assert not sums_hold(taken) and holds(taken, key)
-    sums = subprocess.run(["sha256sum", *(path.name for path in taken.glob("vmstore*"))], cwd=taken, capture_output=True,
-                          check=True).stdout  # fmt: skip
+    names = [path.name for path in taken.glob("vmstore*")]
+    sums = subprocess.run(["sha256sum", *names], cwd=taken, capture_output=True, check=True).stdout
     (taken / "SHA256SUMS").write_bytes(sums)
     assert sums_hold(taken) and not holds(taken, key)
 

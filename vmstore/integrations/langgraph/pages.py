@@ -6,6 +6,7 @@ them. A page's hint says what it is; what a graph's messages say stands in pages
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import attrgetter, not_
@@ -24,6 +25,7 @@ INLINE_BYTES_MAX = 512  # what is not larger stands in its checkpoint, and there
 UNIQUE_BYTES = 8  # before the content of each page of state
 MIME = "application/vnd.vmstore.langgraph+msgpack"
 SAFE = "-_.:|~"
+_PLAIN = re.compile(r"[A-Za-z0-9_.:|~-]+")  # a name that stands as it is
 Typed = tuple[str, bytes]
 """A value as the serializer gives it: how it was made, and its bytes."""
 
@@ -74,7 +76,7 @@ class Named(NamedTuple):
 
 def hint_of(kind: str, *names: str) -> str:
     """The hint of a page; what stands in a name and would part it is written out."""
-    return " ".join([kind, *(quote(name, safe=SAFE) or "-" for name in names)])
+    return " ".join([kind, *(name if _PLAIN.fullmatch(name) else quote(name, safe=SAFE) or "-" for name in names)])
 
 
 def named(hint: str) -> Named:

@@ -279,9 +279,10 @@ class GraphThread:
         inline: dict[str, Typed] = {}
         pages: dict[str, int] = {}
         for channel, value in new.values.items():
-            if len(value[1]) <= INLINE_BYTES_MAX:
-                inline[channel] = value
-            elif before is not None and channel not in new.changed and channel in before.pages:
+            stays = before is not None and channel not in new.changed
+            if len(value[1]) <= INLINE_BYTES_MAX or (not stays and len(value[1]) < BLOCK_BYTES):
+                inline[channel] = value  # one that stays is a page at its second checkpoint, and named from then on
+            elif before is not None and stays and channel in before.pages:
                 pages[channel] = before.pages[channel]
             else:
                 pages[channel] = self._add_value(batch, namespace, channel, value, before)
