@@ -374,7 +374,7 @@ def test_a_small_window_is_managed_without_tools() -> None:
         session.memory.tags.give(session.pages()[0].page, "home")
         made = Window().managed(store, "s", asks, asks, WindowAsk("s", 1_000, 10, [], b""))
         assert made.body is not None and (made.tools, len(made.body) <= 4_000) == ((), True)
-        wider = Window().managed(store, "s", asks, asks, WindowAsk("s", 2_000, 10, [], b""))
+        wider = Window().managed(store, "s", asks, asks, WindowAsk("s", 1_800, 10, [], b""))
         assert len(wider.tools) == 6
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from vmstore.integrations.langgraph import VmstoreSaver
 from vmstore.integrations.langgraph.pages import BLOCK_BYTES
 from vmstore.integrations.langgraph.saver import THREADS_MAX
 from vmstore.integrations.langgraph.thread import GraphThread
+from vmstore.store.session import Session
 from vmstore.store.store import Store
 
 
@@ -147,13 +149,16 @@ def test_values_of_any_size_come_back(store: Store, size: int) -> None:
 
 
 def test_an_unchanged_value_is_not_written_again(store: Store) -> None:
-    """A large value that a step did not change is named by the next checkpoint, not copied."""
+    """A large value that steps do not change is copied once at most, and from then on named by each checkpoint."""
     saver, large = VmstoreSaver(store), {"plan": "p" * 5_000}
     config = put(saver, thread(), large)
-    before = state_bytes(store)
-    made = checkpoint(large, {"plan": 1})
-    saver.put(config, made, {"source": "loop", "step": 2, "parents": {}}, {})
-    assert state_bytes(store) - before < 1_000
+    sizes = [state_bytes(store)]
+    for step in (2, 3, 4):
+        made = checkpoint(large, {"plan": 1})
+        config = saver.put(config, made, {"source": "loop", "step": step, "parents": {}}, {})
+        sizes.append(state_bytes(store))
+    grown = [after - before for before, after in pairwise(sizes)]
+    assert grown[0] < 6_000 and max(grown[1:]) < 1_000
     assert values_of(saver, thread()) == large
 
 
@@ -356,3 +361,23 @@ def test_wrong_asking_is_refused(store: Store) -> None:
     with refused("input", InputError, "keep_latest", "delete"):
         saver.prune(["t"], strategy="all")
     assert store.sessions() == []
+
+
+def test_what_comes_while_a_thread_is_read_is_read_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that comes between two reads of one look is found by the next, and counted once."""
+    with vmstore.open(tmp_path / "agent.vms") as first, vmstore.open(tmp_path / "agent.vms") as two:
+        reader, writer = VmstoreSaver(first), VmstoreSaver(two)
+        config = put(writer, thread(), {"n": 0})
+        info, late = Session.info, [{"n": 1}]
+
+        def slowly(session: Session) -> Any:
+            """The counts of a session, which another process writes to just before."""
+            if session._ns is not first._ns or not late:
+                return info(session)
+            put(writer, config, late.pop())
+            return info(session)
+
+        monkeypatch.setattr(Session, "info", slowly)
+        reader.get_tuple(thread())
+        assert values_of(reader, thread()) == {"n": 1}
+        assert len(list(reader.list(thread()))) == 2

@@ -31,6 +31,7 @@ from vmstore.store.session import Session
 from vmstore.store.store import Store
 
 AGENT = "langgraph"
+OPENED = 1  # the position of a session that holds nothing but its opening
 TRIES = 5  # where other processes write to the same thread
 CACHE_BYTES = 16 << 20  # of contents that were read or written last
 _STATE = msgspec.msgpack.Decoder(CheckpointState)
@@ -100,11 +101,13 @@ class GraphThread:
             self._forget()
         self._session = session
         self._forget_contents()
-        rows = self._store.query(_PAGES, session=self.name, params={"after": self._position})
-        for _, position, hint in list(rows):
-            if hint:
-                self._index(position, hint)
-        self._position = session.info().position
+        position = session.info().position  # first: what others write from here on is read by the next look
+        if position > OPENED:
+            between = {"after": self._position, "upto": position}
+            for _, page, hint in list(self._store.query(_PAGES, session=self.name, params=between)):
+                if hint:
+                    self._index(page, hint)
+        self._position = position
 
     def ids(self, namespace: str) -> Sequence[str]:
         """The ids of the checkpoints of a namespace, the oldest first."""
@@ -204,7 +207,7 @@ class GraphThread:
     def everything(self) -> Iterator[tuple[int, bytes, str]]:
         """All pages of state that are left, in the order they were written, with their contents and hints."""
         assert self._session is not None, "asked only of a thread that is there"
-        rows = self._store.query(_PAGES, session=self.name, params={"after": 0})
+        rows = self._store.query(_PAGES, session=self.name, params={"after": 0, "upto": self._position})
         for _, page, hint in list(rows):
             if hint and named(hint).kind != "message" and (content := self._content(page)) is not None:
                 yield page, content, hint
@@ -413,4 +416,5 @@ def _links(before: int | None, pages: Iterable[int]) -> list[tuple[LinkKind, int
     return links if before is None else [(LinkKind.CAUSED_BY, before), *links]
 
 
-_PAGES = "PAGES page, position, hint WHERE type IN (value, transcript) AND position > $after ORDER BY position"
+_PAGES = """PAGES page, position, hint WHERE type IN (value, transcript) AND position > $after AND position <= $upto
+  ORDER BY position"""
