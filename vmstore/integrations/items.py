@@ -107,10 +107,11 @@ class ItemLog:
         head = self._store.admin.log.head(self.session._key)
         if head is not None and head.position == self._position:
             return
-        pages = [page for (page,) in list(self._store.query(_PAGES, session=self.session.name))]
-        contents = [(int(page[1:]), self._content(page)) for page in pages]
+        position = self.session.info().position  # first: what others write from here on is read by the next look
+        rows = self._store.query(_PAGES, session=self.session.name, params={"upto": position})
+        contents = [(int(page[1:]), self._content(page)) for (page,) in list(rows)]
         self._items = [(page, content) for page, content in contents if content is not None]
-        self._position = self.session.info().position
+        self._position = position
 
     def _content(self, page: str) -> bytes | None:
         """An item's bytes; None where they were erased."""
@@ -126,4 +127,4 @@ def _add(batch: HandBatch, role: Role, content: bytes) -> int:
     return batch.add(Create(*kind, 0, 0, batch.cell(content), len(content), tokens, Mime.JSON))
 
 
-_PAGES = "PAGES page WHERE type = transcript AND status IS NULL ORDER BY position"
+_PAGES = "PAGES page AS OF POSITION $upto WHERE type = transcript AND status IS NULL ORDER BY position"
