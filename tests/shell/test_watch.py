@@ -226,21 +226,3 @@ def test_an_event_that_tells_of_no_session_is_refused(home: Path, tmp_path: Path
 def test_arguments_that_contradict_each_other_are_refused(tmp_path: Path, run: Run, words: tuple[str, ...]) -> None:
     """What is missing or too much is said, with exit code 2."""
     assert run("watch", tmp_path / "a.vms", *words).code == 2
-
-
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="has a file that nobody can read")
-def test_a_file_that_cannot_be_read_leaves_the_store_open(
-    home: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However often it is looked at, the store is opened once, and the file is named."""
-    from vmstore.shell.commands.data import watch
-
-    opened = []
-    real = watch.open_to_import
-    monkeypatch.setattr(watch, "open_to_import", lambda given: opened.append(1) or real(given))
-    monkeypatch.setattr(watch, "POLL_S", 0.01)
-    file = tmp_path / "one.jsonl"
-    file.symlink_to("/proc/self/mem")
-    done = run("watch", tmp_path / "a.vms", file, "--once")
-    assert done.code == 1 and "one.jsonl" in done.err
-    assert len(opened) == 1

@@ -134,8 +134,7 @@ class Watcher:
             except (ConflictError, LockedError, OSError, StoreError) as error:  # another attempt may mend it
                 self._waiting = True
                 self._trouble(path, file, error)
-                if _is_readable(path):  # else it is not the store's fault
-                    self.close()
+                self.close()
             except (InputError, RefusedError) as error:
                 file.taken, file.refused = stamp, not _begins(error)  # it is as it is until it changes
                 if file.refused:
@@ -189,15 +188,6 @@ def _named(arguments: argparse.Namespace) -> Iterable[Path]:
             yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
         else:
             yield path
-
-
-def _is_readable(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            file.read(1)
-    except OSError:
-        return False
-    return True
 
 
 def _stamp(path: Path) -> FileStamp | None:
