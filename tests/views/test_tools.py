@@ -139,6 +139,31 @@ def test_answers_without_ids_find_their_calls(tmp_path: Any) -> None:
     ]
 
 
+def test_the_parts_of_an_answer_without_an_id_are_one() -> None:
+    """A tool's message of two texts answers one call, and the next message the next one."""
+    calls = [{"type": "function", "function": {"name": name, "arguments": "{}"}} for name in ("look", "find")]
+    texts = [[{"type": "text", "text": f"{name} {part}"} for part in (1, 2)] for name in ("look", "find")]
+    request = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "Where?"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *({"role": "tool", "content": content} for content in texts),
+        ],
+    }
+    with vmstore.memory_store() as store:
+        store.record("s", request, {"choices": [{"message": {"role": "assistant", "content": "There."}}]})
+        session = store.session("s")
+        first, second = (page.page for page in session.pages() if page.role == "assistant" and page.modality != "text")
+        answers = {page.page: session.content(page.page) for page in session.pages() if page.role == "tool"}
+        called = [
+            (session.content(f"p{page}").decode(), f"p{call}")
+            for page, call in store._ns.views.execute("SELECT page, call FROM tools WHERE page <> call ORDER BY page")
+        ]
+    assert len(answers) == 4
+    assert called == [("look 1", first), ("look 2", first), ("find 1", second), ("find 2", second)]
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_batches_change_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     """The rows are the same however few commits are folded at once, when nothing is at hand between them."""

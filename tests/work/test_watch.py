@@ -62,9 +62,9 @@ def test_a_failed_call_that_names_what_nobody_said_is_ungrounded() -> None:
     """Ids of a failed call are looked for before it; one that succeeded, or names what is known, is left alone."""
     made_up = call(1, True, "card not found", arguments={"card": "card_7334", "cabin": "economy"})
     twice = [made_up, made_up._replace(page=2)]
-    assert alarms(twice, CallWatch(None, lambda of, word: False)) == [("ungrounded", 1, 1)]
-    assert alarms([made_up], CallWatch(None, lambda of, word: True)) == []
-    assert alarms([made_up._replace(failed=False)], CallWatch(None, lambda of, word: False)) == []
+    assert alarms(twice, CallWatch(None, lambda of, words: words)) == [("ungrounded", 1, 1)]
+    assert alarms([made_up], CallWatch(None, lambda of, words: ())) == []
+    assert alarms([made_up._replace(failed=False)], CallWatch(None, lambda of, words: words)) == []
 
 
 def test_answers_over_the_room_of_the_prompt_are_told_once_a_turn() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.work.trace import GuardType
@@ -17,8 +17,8 @@ NEAR = 10  # calls of the turn: after more than these the same call is no repeti
 GROUNDS_MAX = 8  # values of a call that are looked for
 KEPT_MAX = 200  # failures of a tool, and calls of a turn, that are remembered
 _IDENTIFIER = re.compile(r"(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{6,64}")
-Known = Callable[[PastCall, str], bool]
-"""Whether something before a call says a word."""
+Unsaid = Callable[[PastCall, Sequence[str]], Sequence[str]]
+"""The words among some that nothing before a call says; all are looked for at once."""
 
 
 class Alarm(NamedTuple):
@@ -41,9 +41,9 @@ class CallWatch:
     A guard speaks up at the third of the same, and again whenever their number has doubled since.
     """
 
-    def __init__(self, room: int | None = None, known: Known | None = None) -> None:
+    def __init__(self, room: int | None = None, unsaid: Unsaid | None = None) -> None:
         self._room = room
-        self._known = known
+        self._unsaid = unsaid
         self._failed: defaultdict[str, list[PastCall]] = defaultdict(list)  # by tool
         self._turn: tuple[str, int] = ("", 0)
         self._same: defaultdict[tuple[str, str, str], list[PastCall]] = defaultdict(list)
@@ -76,10 +76,10 @@ class CallWatch:
             yield Alarm(GuardType.FAILURE, len(same), tuple(same), avoidance(same))
 
     def _ungrounded(self, call: PastCall) -> Iterator[Alarm]:
-        if not call.failed or self._known is None:
+        if not call.failed or self._unsaid is None:
             return
         new = [word for word in identifiers(call.arguments) if word not in self._named]
-        unknown = [word for word in new if not self._known(call, word)]
+        unknown = self._unsaid(call, new) if new else ()
         if unknown:
             self._named.update(unknown)
             named = ", ".join(unknown[:3])

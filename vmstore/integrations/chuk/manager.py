@@ -231,8 +231,7 @@ class MemoryManager:
 
         A page of the session comes as it stands there; one that is new is made.
         """
-        position = -1
-        while position != self._journal.position:  # what was planned is of the memory as it still stands
+        while True:  # until what was planned is of the memory as it still stands
             position = self._journal.position
             if self.working_set.is_in_l0(page.page_id):
                 return True
@@ -240,6 +239,8 @@ class MemoryManager:
             page = page if before is None else self._page(page.page_id)
             tokens = page.estimate_tokens()
             room = await self._room.plan(tokens, page.page_id)
+            if position == self._journal.position:
+                break
         if room is None:
             return False
         with self._journal.act(self.turn) as act:
@@ -297,13 +298,14 @@ class MemoryManager:
 
     async def compress_page(self, page_id: str, target_level: CompressionLevel) -> CompressionResult | None:
         """Has a page show a shorter form, while the log keeps it whole; None without such a page or a compressor."""
-        position = -1
-        while position != self._journal.position:
+        while True:
             position = self._journal.position
             page = self._state.pages.get(page_id)
             if self._registry is None or page is None:
                 return None
             short = await self._levels.shorter(page, target_level)
+            if position == self._journal.position:
+                break
         if short.level_after == short.level_before:
             return short
         with self._journal.act(self.turn) as act:
@@ -332,8 +334,7 @@ class MemoryManager:
         return came
 
     async def _fault(self, page_id: str, level: int, actor: Actor, cause: str, reason: FaultReason) -> FaultResult:
-        position = -1
-        while position != self._journal.position:
+        while True:
             position = self._journal.position
             if (refused := self._refusal(page_id)) is not None:
                 return self._denied(page_id, refused[0], actor, refused[1])
@@ -345,6 +346,8 @@ class MemoryManager:
             is_here = self.working_set.is_in_l0(page_id)
             tokens = page.estimate_tokens() - (self.working_set.tokens_of(page_id) if is_here else 0)
             room = await self._room.plan(max(0, tokens), page_id)
+            if position == self._journal.position:
+                break
         if room is None:
             return self._denied(page_id, Denial.NO_ROOM, actor, f"No room in the prompt for {page_id}: {tokens} tokens")
         assert page is not None, "a fault without a page was answered above"

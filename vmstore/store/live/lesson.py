@@ -21,7 +21,7 @@ from vmstore.store.live.host_tool import answer
 from vmstore.store.live.memory_tools import ToolAnswer
 from vmstore.store.session import Session
 from vmstore.store.work import lessons
-from vmstore.store.work.calls import SaidBefore, past_calls, past_failures, room_of, user_sessions
+from vmstore.store.work.calls import UnsaidBefore, past_calls, past_failures, room_of, user_sessions
 from vmstore.store.work.lessons import WARNINGS_MAX, skills_of, warnings_in
 from vmstore.store.work.session_work import usable
 from vmstore.views.reads.resolve_asof import basis
@@ -115,7 +115,7 @@ def _alarms(session: Any, scope: str) -> list[Alarm]:
 
 def _begun(session: Any, scope: str) -> CallWatch:
     """Guards that know the last failures of the user's other sessions."""
-    watch = CallWatch(room_of(session), SaidBefore(session))
+    watch = CallWatch(room_of(session), UnsaidBefore(session))
     user = session.info().user if scope == "user" else None
     failures: list[list[PastCall]] = []
     left = FAILURES_MAX

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from vmstore.core.address import page_name
 from vmstore.core.asof import AsOf, Head
@@ -76,24 +76,24 @@ def room_of(session: SessionHost) -> int | None:
     return look(lambda runtime: None if runtime.state.settings is None else runtime.state.room)
 
 
-class SaidBefore:
-    """Whether what stands in a session before a call says a word: its pages, and what it was instructed."""
+class UnsaidBefore:
+    """The words that nothing in a session says before a call: neither its pages nor what it was instructed."""
 
     def __init__(self, session: SessionHost) -> None:
         self._session = session
 
-    def __call__(self, call: PastCall, word: str) -> bool:
-        """Looks through the contents before a call, up to a limit; beyond that nothing is claimed to be unknown."""
-        wanted, ns = word.encode("utf-8", "replace"), self._session._ns
+    def __call__(self, call: PastCall, words: Sequence[str]) -> list[str]:
+        """Looks once through the contents before a call, up to a limit; beyond that no word is claimed to be unsaid."""
+        unsaid, ns = {word: word.encode("utf-8", "replace") for word in words}, self._session._ns
         with ns.asking():
             left = BYTES_MAX
             for cells, size in _before(self._session._lane(), call.page):
                 left -= size
-                if left < 0:
-                    return True
-                if any(wanted in content for content in read_cells(ns.log, ns.views, cells, gone).values()):
-                    return True
-        return False
+                if left < 0 or not unsaid:
+                    return []
+                for content in read_cells(ns.log, ns.views, cells, gone).values():
+                    unsaid = {word: wanted for word, wanted in unsaid.items() if wanted not in content}
+        return list(unsaid)
 
 
 def _before(lane: Branch, page: int) -> Iterator[tuple[dict[int, bytes | None], int]]:

@@ -14,7 +14,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.store.recall.fact_reads import engine_of
 from vmstore.store.recall.pen import Pen, write
 from vmstore.store.work import lessons
-from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, room_of, watched
+from vmstore.store.work.calls import UnsaidBefore, guard_info, past_calls, room_of, watched
 from vmstore.store.work.hand_off import HandOff, hand_off
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
@@ -210,7 +210,7 @@ class SessionWork:
         return list(warnings.values())
 
     def _watch(self) -> CallWatch:
-        return CallWatch(room_of(self._session), SaidBefore(self._session))
+        return CallWatch(room_of(self._session), UnsaidBefore(self._session))
 
     # ---- what is learned
 

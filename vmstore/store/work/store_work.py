@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vmstore.namespace.namespace import Namespace
 from vmstore.store.host import StoreHost
 from vmstore.store.work import lessons
-from vmstore.store.work.calls import SaidBefore, guard_info, past_calls, user_sessions, watched
+from vmstore.store.work.calls import UnsaidBefore, guard_info, past_calls, user_sessions, watched
 from vmstore.store.work.lessons import WorkHost, guards_of, skill_info, skills_of
 from vmstore.store.work.measures import measured
 from vmstore.store.work.observations import SESSIONS_MAX, WorkSearch, found
@@ -153,7 +153,9 @@ class StoreWork:
 
     def _alarms(self, calls: Iterable[PastCall]) -> list[Alarm]:
         """The alarms of calls that count together, in their order."""
-        return watched(calls, CallWatch(None, lambda call, word: SaidBefore(self._session(call.session))(call, word)))
+        return watched(
+            calls, CallWatch(None, lambda call, words: UnsaidBefore(self._session(call.session))(call, words))
+        )
 
     def _calls(self, group: Iterable[str]) -> list[PastCall]:
         return [call for name in group for call in self._calls_of(name)]

@@ -49,7 +49,7 @@ class ToolsProjector(Projector):
     """
 
     name = "tools"
-    version = 2  # claims that tools stated, too
+    version = 3  # claims that tools stated, too, and all parts of an answer without an id
     schema: ClassVar = {
         "tools": """session INTEGER, page INTEGER, call INTEGER, tool TEXT, name TEXT, outcome INTEGER, rule INTEGER,
             latency INTEGER, path TEXT, arguments TEXT, tokens INTEGER, at INTEGER, PRIMARY KEY(session, page)"""
@@ -65,6 +65,7 @@ class ToolsProjector(Projector):
         self._messages: dict[int, Message] = {}  # of the commit
         self._actions: dict[int, str] = {}  # of the commit, by message
         self._took: dict[int, int | None] = {}
+        self._unnamed: tuple[int, _Call] = (0, _Call(0, None, None))  # of the commit, by its message
 
     def on_commit(self, placed: PlacedMutation, mutations: Sequence[Any]) -> None:
         """Notes the messages of a commit, which its pages are parts of, and the actions they name."""
@@ -72,6 +73,7 @@ class ToolsProjector(Projector):
 
         self._messages = {at: m for at, m in enumerate(mutations, placed.commit.first) if type(m) is Message}
         self._message, self._actions, self._took = (0, _Around({}, None, None)), {}, {}
+        self._unnamed = (0, _Call(0, None, None))
         if type(opening := mutations[0]) is Open:
             self._acting[placed.session] = (placed.text(opening.source) or "").startswith(ACTING)
         if self._messages and self._acts(placed.session):
@@ -163,7 +165,13 @@ class ToolsProjector(Projector):
             and not self._acts(placed.session)
         ):
             return  # what a person attached
-        call = self._asked(placed, linked, answers, named)
+        is_whole = m.role == Role.TOOL and not any(key in each for each in stands for key in _RESPONSES)
+        if linked is None and answers is None and is_whole and self._unnamed[0] == m.message:
+            call = self._unnamed[1]  # a message of a tool's is one answer, of however many parts
+        else:
+            call = self._asked(placed, linked, answers, named)
+            if linked is None and answers is None:
+                self._unnamed = m.message, call
         tool = named if call.tool is None else call.tool
         ended = (
             None if judged.outcome is None else int(judged.outcome),
