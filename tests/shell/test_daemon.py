@@ -142,3 +142,17 @@ def test_launchd_reads_the_definition(tmp_path: Path) -> None:
     job = plistlib.loads(Launchd().definition(Unit("odd", words, str(tmp_path), (("A", "b"),))).encode())
     assert tuple(job["ProgramArguments"]) == words
     assert (job["WorkingDirectory"], job["EnvironmentVariables"]) == (str(tmp_path), {"A": "b"})
+
+
+@pytest.mark.parametrize("command", ["watch", "watch agent.vms --discver", "proxy agent.vms --prt 1", "mcp"])
+def test_a_command_that_cannot_start_is_not_installed(run: Run, asked: Path, command: str) -> None:
+    """What its own parser refuses is said at once, in its words, instead of failing again and again unseen."""
+    done = run("daemon", "install", "--run", command)
+    assert done.code == 2 and f"vmstore {command.split(maxsplit=1)[0]} --help" in done.err
+    assert run("daemon", "status", "--json").json["daemons"] == [] and not asked.exists()
+
+
+def test_an_option_that_ends_at_once_is_found_with_its_value(run: Run, asked: Path) -> None:
+    """`--export=FILE` is refused as `--export FILE` is."""
+    done = run("daemon", "install", "--run", "debug agent.vms --export=s.html")
+    assert done.code == 1 and "ends by itself" in done.err

@@ -66,6 +66,8 @@ def _install(keeper: Supervisor, arguments: argparse.Namespace, screen: Screen) 
 
 def _unit(name: str, command: str | None) -> Unit:
     """What is to run, as a unit: the same Python, the same folder, the same key."""
+    from vmstore.shell.commands import registry
+
     try:
         words = shlex.split(command or "")
     except ValueError as error:
@@ -73,8 +75,11 @@ def _unit(name: str, command: str | None) -> Unit:
     if not words or words[0] not in LASTING:
         listed = ", ".join(LASTING)
         raise InputError(f'--run takes a command that runs until it is stopped ({listed}), as --run "watch agent.vms"')
-    if once := [word for word in words if word in ONCE]:
+    if once := [word for word in words if word.partition("=")[0] in ONCE]:
         raise InputError(f"{words[0]} {once[0]} ends by itself, so there is nothing to keep running; leave it out")
+    registry.COMMANDS[words[0]].parser().parse_intermixed_args(
+        words[1:]
+    )  # what is wrong would fail again and again, unseen
     key = os.environ.get(KEY)
     variables = ((KEY, os.path.abspath(key)),) if key else ()
     return Unit(name, (sys.executable, "-m", "vmstore", *words), os.getcwd(), variables)
