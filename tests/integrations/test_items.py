@@ -12,7 +12,7 @@ from vmstore.integrations.items import ItemLog, as_json
 from vmstore.store.session import Session
 
 
-def said(log: ItemLog, *texts: str) -> None:
+def add(log: ItemLog, *texts: str) -> None:
     """Adds items that a user said."""
     log.add([(Role.USER, as_json(text)) for text in texts])
 
@@ -21,13 +21,13 @@ def test_what_comes_while_items_are_read_is_read_next(tmp_path: Path, monkeypatc
     """An item that another process adds between two reads of one look is there at the next, and can be taken away."""
     with vmstore.open(tmp_path / "a.vms") as first, vmstore.open(tmp_path / "a.vms") as two:
         here, there = ItemLog(first, "s", "t"), ItemLog(two, "s", "t")
-        said(there, "one")
+        add(there, "one")
         info, late = Session.info, ["two"]
 
         def slowly(session: Session):
             """The counts of a session, which another process writes to just before."""
             if session._ns is first._ns and late:
-                said(there, late.pop())
+                add(there, late.pop())
             return info(session)
 
         monkeypatch.setattr(Session, "info", slowly)

@@ -334,12 +334,12 @@ def test_nobody_speaks_twice_in_a_row(path: Path, texts: list[str], shown: bool)
 
 def test_a_masked_session_is_managed_and_the_model_is_sent_what_was_said(path: Path) -> None:
     """The upstream gets the messages as they came, what the memory tells and the store hold placeholders."""
-    said = [f"{FACT} Write to ada.lovelace@example.org.", *TALK[1:-1], "Mail ada.lovelace@example.org: where is it?"]
+    texts = [f"{FACT} Write to ada.lovelace@example.org.", *TALK[1:-1], "Mail ada.lovelace@example.org: where is it?"]
     with upstream(saying(ANSWER)) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},redact=mask") as proxy:
-        proxy.say(*said)
+        proxy.say(*texts)
         assert proxy.settled(1)["managed"] == 1
         messages = asked(far)["messages"]
-    assert messages[-1]["content"] == said[-1]
+    assert messages[-1]["content"] == texts[-1]
     assert sum("ada.lovelace" in message["content"] for message in messages) == 1 and FACT in json.dumps(messages)
     store, session = one_session(path)
     with store:
@@ -411,10 +411,10 @@ def test_topics_and_facts_are_asked_where_there_are_any(path: Path) -> None:
     with upstream(act) as far, proxied(path, "--upstream", far.url, port=f"{MANAGED},session=s") as proxy:
         assert proxy.say(*TALK, "Noted.", QUESTION).json()["choices"][0]["message"]["content"] == ANSWER
         proxy.settled(5)
-        told = [json.loads(message["content"]) for message in asked(far)["messages"] if message["role"] == "tool"]
-    assert told[0]["texts"][0]["text"] == FACT and told[0]["depth"] == "full"
-    assert told[1]["facts"][0]["object"] == "Oslo"
-    assert told[2]["depth"] == "none" and "its topics are harbour" in told[3]["error"]["message"]
+        results = [json.loads(message["content"]) for message in asked(far)["messages"] if message["role"] == "tool"]
+    assert results[0]["texts"][0]["text"] == FACT and results[0]["depth"] == "full"
+    assert results[1]["facts"][0]["object"] == "Oslo"
+    assert results[2]["depth"] == "none" and "its topics are harbour" in results[3]["error"]["message"]
     store, session = one_session(path)
     with store:
         assert session.memory.tags.all()[0].depth == "none"

@@ -49,25 +49,25 @@ def response(output: list[dict[str, Any]], number: int) -> dict[str, Any]:
 def events_of(whole: dict[str, Any]) -> list[dict[str, Any]]:
     """A response as its events."""
     begun = {**whole, "output": [], "status": "in_progress", "usage": None}
-    told: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
     for place, item in enumerate(whole["output"]):
         at = {"output_index": place}
         of = {**at, "item_id": item["id"]}
         empty = {**item, "content": []} if item["type"] == "message" else {**item, "arguments": ""}
-        told.append({"type": "response.output_item.added", **at, "item": item if item is THOUGHT else empty})
+        events.append({"type": "response.output_item.added", **at, "item": item if item is THOUGHT else empty})
         if item["type"] == "function_call":
-            told.append({"type": "response.function_call_arguments.delta", **of, "delta": item["arguments"]})
-            told.append({"type": "response.function_call_arguments.done", **of, "arguments": item["arguments"]})
+            events.append({"type": "response.function_call_arguments.delta", **of, "delta": item["arguments"]})
+            events.append({"type": "response.function_call_arguments.done", **of, "arguments": item["arguments"]})
         if item["type"] == "message":
             part = {**of, "content_index": 0}
             text = item["content"][0]["text"]
-            told.append({"type": "response.content_part.added", **part, "part": {**item["content"][0], "text": ""}})
-            told.append({"type": "response.output_text.delta", **part, "delta": text, "logprobs": []})
-            told.append({"type": "response.output_text.done", **part, "text": text, "logprobs": []})
-            told.append({"type": "response.content_part.done", **part, "part": item["content"][0]})
-        told.append({"type": "response.output_item.done", **at, "item": item})
-    told.append({"type": "response.completed", "response": whole})
-    return [{**event, "sequence_number": number} for number, event in enumerate(told)]
+            events.append({"type": "response.content_part.added", **part, "part": {**item["content"][0], "text": ""}})
+            events.append({"type": "response.output_text.delta", **part, "delta": text, "logprobs": []})
+            events.append({"type": "response.output_text.done", **part, "text": text, "logprobs": []})
+            events.append({"type": "response.content_part.done", **part, "part": item["content"][0]})
+        events.append({"type": "response.output_item.done", **at, "item": item})
+    events.append({"type": "response.completed", "response": whole})
+    return [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
 
 def responding(tool: str = "find_quote", *beside: str) -> Act:
@@ -122,8 +122,8 @@ def test_a_call_of_the_memory_s_is_answered_within_one_response(path: Path, stre
         sent = [asked(far, 0), asked(far, 1)]
     with vmstore.open(path) as store:
         session = store.session(store.sessions()[0].session)
-        assert [session.wire.request(call=one.call) for one in session.calls()] == sent
-        assert [one.component for one in session.calls()] == [None, "tool_loop"]
+        assert [session.wire.request(call=info.call) for info in session.calls()] == sent
+        assert [info.component for info in session.calls()] == [None, "tool_loop"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

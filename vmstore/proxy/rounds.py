@@ -106,5 +106,5 @@ def _again(sent: Json, output: Sequence[Json]) -> list[Json]:
     """The items of an answer as they are sent again; the provider knows no ids of items that it was not to store."""
     if sent.get("store") is not False:
         return list(output)
-    told = [item for item in output if item.get("type") != "reasoning" or item.get("encrypted_content")]
-    return [{key: value for key, value in item.items() if key != "id"} for item in told]
+    items = [item for item in output if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    return [{key: value for key, value in item.items() if key != "id"} for item in items]

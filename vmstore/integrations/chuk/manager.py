@@ -362,7 +362,7 @@ class MemoryManager:
         return fault
 
     def _refusal(self, page_id: str) -> tuple[Denial, str] | None:
-        """Why a page does not come, whatever room there is."""
+        """The denial of a page that does not come, whatever room there is, and its words; None where it may."""
         policy = self._fault_policy
         if page_id not in self.page_table:
             return Denial.NO_PAGE, f"Page not found: {page_id}"

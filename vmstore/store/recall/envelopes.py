@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from vmstore.core.times import iso
 from vmstore.store.recall.results import FactsFound, FoundQuotes, Overview, RecallAnswer
-from vmstore.store.recall.topic_texts import TopicTexts, topic_texts
+from vmstore.store.recall.topic_texts import TopicSession, TopicTexts, topic_texts
 
 if TYPE_CHECKING:
     from vmstore.store.recall.memory import SessionMemory
-    from vmstore.store.session import Session
 
 
-def topic_json(session: Session, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def topic_json(session: TopicSession, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a session's memory answers where it is to tell more of a topic, or less: it does so from then on."""
     tag, depth = given["tag"], given["depth"]
     if tool == "collapse_topic":

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.address import page_position
 from vmstore.errors import UnknownError
+from vmstore.store.host import SessionHost
+from vmstore.store.recall.memory import SessionMemory
 
-if TYPE_CHECKING:
-    from vmstore.store.session import Session
+
+class TopicSession(SessionHost, Protocol):
+    """A session whose topics are told of."""
+
+    @property
+    def memory(self) -> SessionMemory: ...
+    @property
+    def pages(self) -> Callable[..., Any]: ...
+    @property
+    def page(self) -> Callable[..., Any]: ...
+    @property
+    def content(self) -> Callable[..., bytes]: ...
 
 
 class TopicText(NamedTuple):
@@ -29,7 +42,7 @@ class TopicTexts(NamedTuple):
     left_out: int
 
 
-def topic_texts(session: Session, tag: str, depth: str, tokens: int | None = None) -> TopicTexts:
+def topic_texts(session: TopicSession, tag: str, depth: str, tokens: int | None = None) -> TopicTexts:
     """The texts of a topic within some tokens: its summaries where `depth` is `segments`, else its pages.
 
     A topic that nobody summed up yet has its pages alone. UnknownError where no page is about it.
@@ -44,7 +57,7 @@ def topic_texts(session: Session, tag: str, depth: str, tokens: int | None = Non
     return TopicTexts(shown, len(texts) - len(shown))
 
 
-def _summaries(session: Session, tag: str) -> list[TopicText]:
+def _summaries(session: TopicSession, tag: str) -> list[TopicText]:
     segments = [one for one in session.memory.segments.all() if tag in one.tags]
     return [
         _text(session, one.summary)._replace(turns=(one.first_turn, one.last_turn))
@@ -53,7 +66,7 @@ def _summaries(session: Session, tag: str) -> list[TopicText]:
     ]
 
 
-def _pages(session: Session, tag: str) -> list[TopicText]:
+def _pages(session: TopicSession, tag: str) -> list[TopicText]:
     pages = {page.page: page_position(page.page) or 0 for page in session.pages(tag=tag)}
     if not pages:
         known = ", ".join(sorted({info.canonical for info in session.memory.tags.all()})[:20])
@@ -63,7 +76,7 @@ def _pages(session: Session, tag: str) -> list[TopicText]:
     return [_text(session, name) for name, number in pages.items() if number not in barred]
 
 
-def _text(session: Session, name: str) -> TopicText:
+def _text(session: TopicSession, name: str) -> TopicText:
     page = session.page(name)
     text = session.content(name).decode("utf-8", "replace")
     return TopicText(name, page.role, page.created_at, text, page.tokens)

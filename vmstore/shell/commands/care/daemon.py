@@ -77,9 +77,7 @@ def _unit(name: str, command: str | None) -> Unit:
         raise InputError(f'--run takes a command that runs until it is stopped ({listed}), as --run "watch agent.vms"')
     if once := [word for word in words if word.partition("=")[0] in ONCE]:
         raise InputError(f"{words[0]} {once[0]} ends by itself, so there is nothing to keep running; leave it out")
-    registry.COMMANDS[words[0]].parser().parse_intermixed_args(
-        words[1:]
-    )  # what is wrong would fail again and again, unseen
+    registry.COMMANDS[words[0]].parser().parse_intermixed_args(words[1:])  # else it would fail unseen, for ever
     key = os.environ.get(KEY)
     variables = ((KEY, os.path.abspath(key)),) if key else ()
     return Unit(name, (sys.executable, "-m", "vmstore", *words), os.getcwd(), variables)
