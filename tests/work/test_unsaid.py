@@ -19,7 +19,9 @@ def test_all_that_a_failed_call_names_is_looked_for_once(monkeypatch: pytest.Mon
     ]
     reads: list[int] = []
     real = calls.read_cells
-    monkeypatch.setattr(calls, "read_cells", lambda *given: reads.append(len(given[2])) or real(*given))
+    monkeypatch.setattr(
+        calls, "read_cells", lambda log, db, cells, absent: reads.append(len(cells)) or real(log, db, cells, absent)
+    )
     with vmstore.memory_store() as store:
         store.record("s", {"model": "m", "messages": messages}, {"choices": [{"message": {"content": "No."}}]})
         session = store.session("s")
