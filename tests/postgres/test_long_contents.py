@@ -93,7 +93,7 @@ class TestLogWithObjects(LogContract):
     @pytest.fixture(autouse=True)
     def all_that_is_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Puts there what a log in a folder keeps in files."""
-        monkeypatch.setattr("vmstore.log.postgres.log.OBJECT_BYTES_MIN", 65_537)
+        monkeypatch.setattr("vmstore.log.postgres.contents.OBJECT_BYTES_MIN", 65_537)
 
     def make_log(self, folder: Path) -> Log:
         """The log of a folder."""

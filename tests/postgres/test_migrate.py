@@ -143,13 +143,20 @@ def test_a_folder_becomes_a_namespace_of_a_name(base: str, tmp_path: Path) -> No
     assert content_of(tmp_path / "b.vms", "team-a") == content_of(a)
 
 
-def test_what_is_encrypted_comes_into_no_database(base: str, tmp_path: Path) -> None:
-    """A namespace that is encrypted in a folder is not written down readable in a database."""
+def test_what_is_encrypted_is_encrypted_in_a_database(base: str, tmp_path: Path) -> None:
+    """A namespace that is encrypted in a folder is so in a database, and is not written into one that is plain."""
     pytest.importorskip("cryptography")
     key = new_store_key(tmp_path / "key")
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         store.record("s", chat(SECRET), answer("Yes."))
-    with refused("not-encrypted-here", StoreError, "'default'"):
-        vmstore.migrate(tmp_path / "a.vms", base, key=key)
-    with refused("no-store", StoreError):
+    vmstore.migrate(tmp_path / "a.vms", base, key=key)
+    with refused("encrypted", StoreError):
         vmstore.open(base, "r")
+    with vmstore.open(base, "r", key=key) as copy, vmstore.open(tmp_path / "a.vms", "r", key=key) as store:
+        assert [commit.hash for commit in copy.admin.log.tail(0, 99)] == [c.hash for c in store.admin.log.tail(0, 99)]
+        assert copy.verify().ok and copy.search(SECRET)
+    other = f"{server().database()}&cache={tmp_path / 'other'}"
+    with vmstore.open(other) as plain:
+        plain.record("s", chat("text"), answer("Yes."))
+    with refused("not-encrypted-here", StoreError, "'default'"):
+        vmstore.migrate(tmp_path / "a.vms", other, key=key)

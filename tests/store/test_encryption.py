@@ -309,3 +309,17 @@ def test_no_plain_namespace_is_made_beside_an_encrypted_one(tmp_path: Path, key:
     vmstore.open(tmp_path / "a.vms", namespace="two", key=key).close()
     with refused("encrypted", StoreError):
         vmstore.open(tmp_path / "a.vms", "r", namespace="two")
+
+
+def test_no_key_is_made_under_a_store_key_that_was_changed(tmp_path: Path) -> None:
+    """A handle opened before `rekey` writes nothing of a new subject: nobody could read it with the new key."""
+    for name in ("old", "new"):
+        vmstore.new_store_key(tmp_path / name)
+    request = {"messages": [{"role": "user", "content": "text"}]}
+    with vmstore.open(tmp_path / "a.vms", key=tmp_path / "old") as store:
+        store.record("one", request, None)
+        vmstore.rekey(tmp_path / "a.vms", tmp_path / "old", tmp_path / "new")
+        with refused("other-store-key", StoreError):
+            store.record("two", request, None)
+    with vmstore.open(tmp_path / "a.vms", key=tmp_path / "new") as store:
+        assert store.verify().ok and [info.session for info in store.sessions()] == ["one"]

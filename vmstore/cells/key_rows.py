@@ -14,7 +14,7 @@ class KeyRows(Protocol):
 
     @property
     def place(self) -> str:
-        """Where they lie, as messages name it."""
+        """The place they lie in, as messages name it."""
         ...
 
     def row(self, name: bytes) -> bytes | None:

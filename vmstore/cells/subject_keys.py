@@ -113,6 +113,7 @@ class Keyring:
         while (key := self.key(name)) == DROPPED:
             name = self._digest(b"next\0" + name)
         if key is None:
+            self._unwrapped(ROOT, self._rows.row(ROOT))  # else under a store key that was changed meanwhile
             # another process may be first; what lies there then is the key
             wrapped = _wrapped(self._store_key, name, b"".join(self._ids.salts(2)))
             with self._lock:
@@ -138,6 +139,11 @@ class Keyring:
             if changed:
                 self._keys.clear()
             return changed
+
+    def forget(self) -> None:
+        """Forgets the keys at hand: they are read again."""
+        with self._lock:
+            self._keys.clear()
 
     def count(self) -> int:
         """How many subjects' keys there are, dropped ones left out."""
@@ -182,7 +188,7 @@ def unwrapped(store_key: StoreKey, name: bytes, wrapped: bytes, place: str) -> b
     except Exception as error:
         raise StoreError(
             f"{place} is not opened by this store key ({str(error) or type(error).__name__}); open the store "
-            "with the key it has now, or put the file back from a backup",
+            "with the key it has now, or put them back from a backup",
             code="other-store-key",
         ) from error
     if len(found) != ID_BYTES + KEY_BYTES or found[:ID_BYTES] != name:

@@ -57,6 +57,9 @@ class NoEncryption:
     def refresh(self) -> None:
         """Does nothing."""
 
+    def forget(self) -> None:
+        """Does nothing."""
+
     def name(self, append: Append, began: Began) -> bytes:
         """The id of the key that an append is written under: none."""
         return b""
@@ -76,6 +79,10 @@ class NoEncryption:
     def drop_emptied(self, db: apsw.Connection) -> int:
         """Drops every key under which no cell is left; how many. The writers' lock is held."""
         return 0
+
+    def emptied(self, frames: Iterable[Frame]) -> list[bytes]:
+        """The ids of keys under which no cell is left: there is none."""
+        return []
 
     def carried(self, name: bytes) -> bytes:
         """A key for what is to be read elsewhere: none."""
@@ -183,6 +190,11 @@ class FrameEncryption(FrameDecryption):
                 self._names.clear()
             self._names[append.session] = salts[:ID_BYTES] if form >= ENCRYPTED else self.keyring.name(b"")
         return self.keyring.in_use(self._names[append.session])
+
+    def forget(self) -> None:
+        """Forgets the keys at hand, of which somebody may have dropped some."""
+        self._ciphers.clear()
+        self.keyring.forget()
 
     def first_key(self, first: Commit) -> bytes:
         """The id of the key of a session that begins with this commit."""

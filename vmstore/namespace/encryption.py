@@ -73,16 +73,21 @@ def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
     return make
 
 
+def plain_beside(place: str, other: str) -> StoreError:
+    """The refusal of a plain namespace in a store of which another one is encrypted."""
+    return StoreError(
+        f"{place} would be plain, and {other!r} beside it is encrypted; name the file of the key "
+        "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store",
+        code="plain-beside-encrypted",
+    )
+
+
 def none_plain_beside(path: Path, namespace: str) -> None:
     """Raises StoreError where a namespace would be made that is plain, in a store of which another is encrypted."""
     others = namespaces(path) if os.path.isdir(path) else []
     for other in others if namespace not in others else ():
         if _under_key(path / other):
-            raise StoreError(
-                f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
-                "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store",
-                code="plain-beside-encrypted",
-            )
+            raise plain_beside(str(path / namespace), other)
 
 
 def _under_key(folder: Path) -> bool:

@@ -22,8 +22,9 @@ from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.port import Progress
 from vmstore.log.upgrade import KEPT
 from vmstore.maintenance.archive import archived_sessions
-from vmstore.namespace.backends.address import path_of
-from vmstore.namespace.encryption import KEYS, Key, encrypted, store_key_of, subject_of
+from vmstore.namespace.backends.address import backend_of, path_of
+from vmstore.namespace.backends.folder import FolderBackend
+from vmstore.namespace.encryption import KEYS, Key, store_key_of, subject_of
 from vmstore.namespace.folder import ARCHIVE, COLUMNS, LOG, SNAPSHOTS, VIEWS, find
 from vmstore.namespace.namespace import KNOWN
 from vmstore.store.store import open_store
@@ -58,7 +59,8 @@ def encrypt(
     """
     ids = SystemIds()
     store_key = _needed(key)
-    folder = find(path_of(path, "encrypt the server's disk"), namespace, create=False)
+    remedy = "`vmstore migrate` it into a namespace that is made with a key"
+    folder = find(path_of(path, remedy), namespace, create=False)
     _begin(folder, store_key)
     vault = FrameEncryption(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
     try:
@@ -74,15 +76,15 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
     Every process with the store open needs to open it again, with the new key.
     """
     old, new = _needed(key), _needed(new_key)
-    folder = find(path_of(path, "encrypt the server's disk"), namespace, create=False)
-    if not encrypted(folder):
-        raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that", code="not-encrypted")
-    keyring = Keyring(folder / KEYS, old, SystemIds())
+    backend = backend_of(path)
+    keyring = backend.keyring(namespace, old, SystemIds())
     try:
-        if (folder / ARCHIVE).is_dir():  # first, as after a kill only the old key says what they are
+        folder = backend.path / namespace if isinstance(backend, FolderBackend) else None
+        if folder is not None and (folder / ARCHIVE).is_dir():
+            # first, as after a kill only the old key says what they are
             with closing(Archives(folder / ARCHIVE)) as archives:
                 archives.rewrap(lambda name: keyring.rewrapped(name, new))
-        return RekeyReport(str(folder), keyring.rewrap(new))
+        return RekeyReport(backend.address if folder is None else str(folder), keyring.rewrap(new))
     finally:
         keyring.close()
 

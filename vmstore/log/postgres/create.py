@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import psycopg
 
+from vmstore.cells.subject_keys import ROOT
 from vmstore.errors import StoreError
 from vmstore.log.postgres.connection import Connection
 from vmstore.log.postgres.tables import VERSION, Statements
@@ -51,29 +54,32 @@ def names(connection: Connection, sql: Statements) -> list[str]:
     return [str(row[0]) for row in connection.rows(sql.namespaces, {})]
 
 
-def uid_of(connection: Connection, sql: Statements, namespace: str) -> bytes | None:
-    """The uid of a namespace; None where there is none of that name."""
-    rows = connection.rows(sql.place, {"namespace": namespace})
-    return bytes(rows[0][0]) if rows else None
+class NamespaceRow(NamedTuple):
+    """The uid of a namespace, the address of its long contents where they are no rows, and whether it is encrypted."""
+
+    uid: bytes
+    blobs: str | None
+    encrypted: bool
 
 
-def blobs_of(connection: Connection, sql: Statements, namespace: str) -> str | None:
-    """The address of the object store that keeps a namespace's long contents; None where they are rows."""
+def row_of(connection: Connection, sql: Statements, namespace: str) -> NamespaceRow | None:
+    """The row of a namespace; None where there is none of that name."""
     rows = connection.rows(sql.place, {"namespace": namespace})
-    return None if not rows or rows[0][1] is None else str(rows[0][1])
+    return NamespaceRow(bytes(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
 
 
 def set_blobs(connection: Connection, sql: Statements, namespace: str, address: str) -> str | None:
     """Says where a namespace keeps its long contents, unless that is said; what is said then."""
     with connection.used() as db:
         db.execute(sql.set_blobs, {"namespace": namespace, "blobs": address})
-    return blobs_of(connection, sql, namespace)
+    row = row_of(connection, sql, namespace)
+    return None if row is None else row.blobs
 
 
-def make(connection: Connection, sql: Statements, namespace: str, uid: bytes) -> None:
+def make(connection: Connection, sql: Statements, namespace: str, uid: bytes, wrapped: bytes | None = None) -> None:
     """Makes the tables and a namespace where they are missing, and brings older tables up to date.
 
-    Of several makers all go on with what is there then.
+    One with the secret `wrapped` is encrypted. Of several makers all go on with what is there then.
     """
     check_durable(connection)
     if lacking(connection, sql):
@@ -88,8 +94,10 @@ def make(connection: Connection, sql: Statements, namespace: str, uid: bytes) ->
                 if last or error.sqlstate not in RACED:
                     raise connection.explained(error) from error
         version_of(connection, sql)
-    with connection.used() as db:
-        db.execute(sql.add_namespace, {"namespace": namespace, "uid": uid})
+    with connection.used() as db, db.transaction():
+        params = {"namespace": namespace, "uid": uid, "encrypted": wrapped is not None}
+        if db.execute(sql.add_namespace, params).rowcount and wrapped is not None:
+            db.execute(sql.add_key, {"namespace": namespace, "id": ROOT, "wrapped": wrapped})
 
 
 def check_durable(connection: Connection) -> None:

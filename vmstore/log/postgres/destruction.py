@@ -8,6 +8,7 @@ from vmstore.core.system.safe_files import Stray
 from vmstore.errors import CorruptError, LockedError
 from vmstore.log.destruction import blanked
 from vmstore.log.frame import ERASED_SIZE, Frame, named
+from vmstore.log.frame_encryption import PLAIN, NoEncryption, key_of
 from vmstore.log.port import DestroyResult
 from vmstore.log.postgres.cell_objects import CellObjects, not_named
 from vmstore.log.postgres.connection import Connection, Params
@@ -18,38 +19,57 @@ from vmstore.log.rows import frame_of
 class Destroyer:
     """Destroys cells of a namespace, and deletes objects that no commit names; the lease is held around each call."""
 
-    def __init__(self, writing: Connection, sql: Statements, params: Params, objects: CellObjects | None) -> None:
+    def __init__(
+        self, writing: Connection, sql: Statements, params: Params, objects: CellObjects | None, vault: NoEncryption
+    ) -> None:
         self._writing = writing
         self._sql = sql
         self._params = params
         self._objects = objects
+        self._vault = vault
 
     def destroy(self, frames: Iterator[Frame], erased: Mapping[int, int]) -> DestroyResult:
-        """Rewrites frames without the cells, then the table, so that no file of it holds the old rows.
+        """Rewrites frames, as they lie, without the cells, then the table, so that no file of it holds the old rows.
 
         Objects go last: until then a kill leaves their names, by which they are found again.
         """
         done, gone, wanted = DestroyResult(), list[bytes](), sorted(erased)
-        for frame in frames:
+        for old in frames:
+            frame = self._vault.opened(old)
             lengths = frame.lengths
             if lengths is None:
                 raise CorruptError(f"the frame of cell {frame.first} is damaged; run `vmstore verify`")
             places = [number - frame.first for number in wanted if frame.first <= number < frame.after]
-            if frame.form in OBJECTS:
-                gone += [named(frame, at) for at in places]  # a kill may have left one of those of before
+            if old.form in OBJECTS:
+                gone += [named(old, at) for at in places]  # a kill may have left one of those of before
             fresh = [at for at in places if lengths[at] != ERASED_SIZE]
             if fresh:
-                self._put(blanked(frame, fresh))
+                self._put(self._vault.closed(blanked(frame, fresh), key_of(old)))
                 size = sum(lengths[at] for at in fresh)
                 done = DestroyResult(done.cells + len(fresh), done.bytes + size, done.frames + 1)
         if done.frames:
             self._writing.rewrite(self._sql.vacuum)
+        self._drop_emptied()
         return done._replace(files=self._deleted(gone))
 
     def _put(self, blank: Frame) -> None:
         row = {"sizes": blank.sizes, "salts": blank.salts, "content": blank.content}
         with self._writing.used() as db:
             db.execute(self._sql.put_frame, {**self._params, "first": blank.first, "form": blank.form, **row})
+
+    def _drop_emptied(self) -> None:
+        """Drops every key under which no cell is left, while no append can come between the look and the drop."""
+        if self._vault is PLAIN:
+            return
+        with self._writing.used() as db, db.transaction():
+            db.execute(self._sql.lock, self._params)
+            rows = db.cursor(binary=True).execute(self._sql.encrypted, self._params).fetchall()
+            names = self._vault.emptied(map(frame_of, rows))
+            db.execute(self._sql.sweeping, self._params)
+            dropped = sum(db.execute(self._sql.drop_key, {**self._params, "id": name}).rowcount for name in names)
+        self._vault.forget()
+        if dropped:
+            self._writing.rewrite(self._sql.vacuum_keys)
 
     def _deleted(self, gone: Sequence[bytes]) -> int:
         """Deletes the objects of destroyed cells; how many were there."""

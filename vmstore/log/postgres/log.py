@@ -25,7 +25,8 @@ from vmstore.core.system.safe_files import Stray
 from vmstore.core.system.waits import WAIT_S, seconds
 from vmstore.errors import CorruptError, LockedError, OvertakenError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.frame import Frame, named, opened
+from vmstore.log.frame import RAW, Frame, named, opened
+from vmstore.log.frame_encryption import PLAIN, NoEncryption
 from vmstore.log.heads import Heads
 from vmstore.log.port import (
     NOTHING,
@@ -39,9 +40,9 @@ from vmstore.log.port import (
     check_expected,
     check_seen,
 )
-from vmstore.log.postgres.append_rows import numbered
-from vmstore.log.postgres.cell_objects import OBJECT_BYTES_MIN, CellObjects, not_named
+from vmstore.log.postgres.cell_objects import CellObjects, not_named
 from vmstore.log.postgres.connection import AGAIN, PAUSE_S, PAUSE_S_MAX, Connection, Params, Row, pause_for
+from vmstore.log.postgres.contents import NEVER, ContentWriter, Pending
 from vmstore.log.postgres.destruction import Destroyer
 from vmstore.log.postgres.lease import Lease
 from vmstore.log.postgres.notify import Listener, Notifier, channel_of
@@ -53,17 +54,6 @@ IDLE_S = 60  # a writer that stops while it holds the row is ended by the server
 READ_CELLS = 64
 BELIEVED_S = 0.005  # a head that a writer begins with; what it decides is held against the log's end
 COMMITMENTS = 8  # of the columns of a commit
-
-
-class _Pending(Struct, eq=False):
-    """An append on its way, then what came of it."""
-
-    append: Append
-    stored: list[Commit] = []
-    error: Exception | None = None
-    long: list[Cell] = []  # those that are objects
-    swept: int | None = None  # how often strays had been deleted when they were put
-    unkept: Exception | None = None  # why they could not be
 
 
 class _Laid(Struct):
@@ -82,9 +72,12 @@ class PostgresLog:
     def __init__(
         self, conninfo: str, address: str, namespace: str, sql: Statements, *, me: str, readonly: bool = False,
         wait_s: float | None = WAIT_S, objects: CellObjects | None = None, notify: bool = False,
+        vault: NoEncryption = PLAIN,
     ) -> None:  # fmt: skip
         self.address = address
         self.objects = objects
+        self.vault = vault
+        self._contents = ContentWriter(objects, vault, self._began)
         self.wait_s = wait_s
         self._namespace = namespace
         self._sql = sql
@@ -100,7 +93,7 @@ class PostgresLog:
         self._destroyer = Lease(
             self._reading, sql.destroyer, sql.destroy_lease, sql.destroy_release, self._params(), wait_s
         )
-        self._destruction = Destroyer(self._writing, sql, self._params(), objects)
+        self._destruction = Destroyer(self._writing, sql, self._params(), objects, vault)
         ordinal, self._cell, self._swept, uid = self._standing()
         self._notifier = Notifier(conninfo, address, channel_of(uid)) if notify and not readonly else None
         self._listener = Listener(conninfo, channel_of(uid)) if notify else None
@@ -116,6 +109,10 @@ class PostgresLog:
         if not rows:
             raise StoreError(f"{self.address} has no namespace {self._namespace!r} any more", code="no-namespace")
         return int(rows[0][0]), int(rows[0][1]), int(rows[0][2]), bytes(rows[0][3])
+
+    def _began(self, session: int) -> tuple[bytes, int]:
+        rows = self._reading.rows(self._sql.began, self._params(session=session))
+        return (bytes(rows[0][0]), int(rows[0][1])) if rows else (b"", RAW)
 
     # ---- writing
 
@@ -140,10 +137,7 @@ class PostgresLog:
         """Stores several appends with one flush, each all or none, in their order; what came of each."""
         if self._readonly:
             raise ReadOnlyError(f"{self.address} was opened for reading; open it with mode 'rw' to write")
-        pending = [_Pending(each._replace(commits=list(each.commits))) for each in appends]
-        for each in pending if self.objects is not None else ():
-            cells = (cell for commit in each.append.commits for cell in commit.cells)
-            each.long = [cell for cell in cells if len(cell.content) >= OBJECT_BYTES_MIN]
+        pending = self._contents.pending(appends)
         with self._turn:
             try:
                 self._write(pending)
@@ -152,7 +146,7 @@ class PostgresLog:
                     each.error = each.error or error
         return [each.stored if each.error is None else each.error for each in pending]
 
-    def _write(self, pending: list[_Pending]) -> None:
+    def _write(self, pending: list[Pending]) -> None:
         """Lays rows for the end of the log as far as it is known, and looks again where that was not its end.
 
         Who was overtaken some times waits in the server's queue for the row: looking again takes longer than the next
@@ -165,18 +159,19 @@ class PostgresLog:
             if not locked:
                 self._unlock_row()
 
-    def _attempt(self, pending: list[_Pending]) -> None:
+    def _attempt(self, pending: list[Pending]) -> None:
         fresh, until, pause = self._locked, self._until(), PAUSE_S / 10
         for tries in range(1_000_000):
             if self._decided_at is not None and self._decided_at != self._heads.end:
                 raise OvertakenError(f"{self.address} moved on while this was decided; read it and decide again")
-            swept = self._keep(pending)
-            laid = self._lay(pending)
-            if not fresh and (not laid.commits or any(each.error is not None for each in pending)):
-                fresh = self._see()  # what is known may be old, so nothing is refused by it
-                continue
-            if not laid.commits or self._put(laid, swept):
-                return
+            swept = self._contents.keep(pending, self._swept)
+            if swept is None or swept >= 0:
+                laid = self._lay(pending)
+                if not fresh and (not laid.commits or any(each.error is not None for each in pending)):
+                    fresh = self._see()  # what is known may be old, so nothing is refused by it
+                    continue
+                if not laid.commits or self._put(laid, swept):
+                    return
             if until is not None and seconds() > until:
                 raise LockedError(f"{self.address} is held by {self._holder()}; wait until it ends, then try again")
             if tries >= TRIES and self._decided_at is None:
@@ -187,22 +182,11 @@ class PostgresLog:
             pause_for(pause)
             pause = min(2 * pause, PAUSE_S_MAX / 4)
 
-    def _keep(self, pending: Sequence[_Pending]) -> int | None:
-        """Puts long contents into the object store; how often strays were deleted before, None where there are none."""
-        swept = self._swept  # read before anything is put
-        if self.objects is None or not any(each.long for each in pending):
-            return None
-        for each in pending:
-            if swept < 0 or each.swept == swept or each.unkept is not None:
-                continue  # somebody else may be deleting strays: the append would be refused
-            try:
-                for cell in each.long:
-                    if each.swept is None or not self.objects.holds(cell.commitment):
-                        self.objects.keep(cell.commitment, cell.content)
-            except Exception as error:
-                each.unkept = error
-            each.swept = swept
-        return swept
+    def _move_to(self, swept: int) -> None:
+        """Takes in how often objects were deleted and keys dropped; keys are read again before that is stated."""
+        if swept != self._swept:
+            self.vault.forget()
+        self._swept = swept
 
     def _until(self) -> float | None:
         return None if self.wait_s is None else seconds() + self.wait_s
@@ -210,7 +194,7 @@ class PostgresLog:
     def _holder(self) -> str:
         return self._writer.holder() or "other writers"
 
-    def _lay(self, pending: list[_Pending]) -> _Laid:
+    def _lay(self, pending: list[Pending]) -> _Laid:
         """The rows of every append that fits at the end of the log."""
         with self._known:
             ordinal, cell = self._heads.end, self._cell
@@ -225,7 +209,7 @@ class PostgresLog:
                 head = ahead.get(append.session) or self._last(append.session)
                 check_expected(head, append.session, append.expected, append.commits)
                 check_seen(ordinal, append.seen)
-                stored, frames = numbered(append, ordinal, cell, OBJECT_BYTES_MIN if self.objects else NEVER)
+                stored, frames = self._contents.numbered(each, ordinal, cell)
             except Exception as error:
                 each.error = error
                 continue
@@ -266,7 +250,8 @@ class PostgresLog:
                     "a standby that lacks the last ones was promoted, or it was restored; open the store again",
                     code="log-out-of-order",
                 )
-            self._looked_s, self._cell, self._swept = looked_s, cell, swept
+            self._looked_s, self._cell = looked_s, cell
+            self._move_to(swept)
         return True
 
     def _put(self, laid: _Laid, swept: int | None) -> bool:
@@ -363,7 +348,8 @@ class PostgresLog:
                 raise LockedError(f"{self.address} is held by {holder}; wait until it ends, then try again")
             pause_for(pause)
             pause = min(2 * pause, PAUSE_S_MAX / 4)
-        self._decided_at, self._swept = ordinal, swept
+        self._decided_at = ordinal
+        self._move_to(swept)
         if ordinal != self._heads.end:
             self._see()
 
@@ -487,7 +473,11 @@ class PostgresLog:
         return None if self.objects is None else self.objects.read(commitment)
 
     def _frames(self, numbers: Sequence[int]) -> list[Frame]:
-        return [frame_of(row) for row in self._reading.rows(self._sql.frames, self._params(numbers=list(numbers)))]
+        return [self.vault.opened(frame) for frame in self._laid(numbers)]
+
+    def _laid(self, numbers: Sequence[int]) -> Iterator[Frame]:
+        """Frames as they lie."""
+        return map(frame_of, self._reading.rows(self._sql.frames, self._params(numbers=list(numbers))))
 
     def open_cell(self, number: int) -> OpenCell | None:
         """A cell's bytes, read whole; None where it is not there."""
@@ -545,7 +535,7 @@ class PostgresLog:
         wanted = sorted(erased)
         some = (wanted[start : start + READ_CELLS] for start in range(0, len(wanted), READ_CELLS))
         with self.destroying():
-            return self._destruction.destroy((frame for numbers in some for frame in self._frames(numbers)), erased)
+            return self._destruction.destroy((frame for numbers in some for frame in self._laid(numbers)), erased)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Deletes objects that no cell names and that were written before a time, by the object store's clock.
@@ -569,6 +559,4 @@ class PostgresLog:
         with suppress(psycopg.Error, StoreError):
             self._writing.close()
         self._reading.close()
-
-
-NEVER = (1 << 63) - 1
+        self.vault.close()

@@ -4,6 +4,7 @@
     vmstore_head    namespace | uid ordinal cell, and the leases: holder until, destroyer destroys_until, erasing;
                     blobs, the object store of its long contents, and swept, how often strays were deleted there
     vmstore_commit  namespace ordinal | as a row of the SQLite log
+    vmstore_key     namespace id      | wrapped, of an encrypted namespace
     vmstore_frame   namespace first   | as a row of the SQLite log; a long cell is a frame of its own, or an object
 
 Every key begins with the namespace, which is the shard. Positions come from the row of the namespace in
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from vmstore.log.frame import ENCRYPTED, FILES
 from vmstore.log.rows import COMMITS
 
-VERSION = 2
+VERSION = 3
 OBJECTS = (FILES, FILES + ENCRYPTED)  # the forms of frames whose bytes lie in an object store
 FRAMES = "first, count, form, sizes, salts, content"
 COMMIT_TYPES = (
@@ -79,20 +80,28 @@ class Statements(NamedTuple):
     objects: str
     object_sizes: str
     sweeping: str
+    began: str
+    encrypted: str
+    key: str
+    add_key: str
+    drop_key: str
+    keys: str
+    put_key: str
+    vacuum_keys: str
 
 
 def statements(schema: str) -> Statements:
     """The SQL for the tables in a schema, a name quoted as an identifier; nothing for the first of the search path."""
     at = f"{schema}." if schema else ""
-    head, commit, frame, form = f"{at}vmstore_head", f"{at}vmstore_commit", f"{at}vmstore_frame", f"{at}vmstore_format"
+    head, commit, frame, form, key = (f"{at}vmstore_{name}" for name in ("head", "commit", "frame", "format", "key"))
     row = "namespace = %(namespace)s"
     return Statements(
-        create=_create(schema, head, commit, frame, form),
+        create=_create(schema, head, commit, frame, form, key),
         version=f"SELECT max(version) FROM {form}",
         set_version=f"INSERT INTO {form} VALUES ({VERSION}) ON CONFLICT DO NOTHING",
         add_namespace=(
-            f"INSERT INTO {head}(namespace, uid, ordinal, cell, erasing) VALUES (%(namespace)s, %(uid)s, 0, 0, false) "
-            "ON CONFLICT (namespace) DO NOTHING"
+            f"INSERT INTO {head}(namespace, uid, ordinal, cell, erasing, encrypted) "
+            "VALUES (%(namespace)s, %(uid)s, 0, 0, false, %(encrypted)s) ON CONFLICT (namespace) DO NOTHING"
         ),
         namespaces=f"SELECT namespace FROM {head} ORDER BY namespace",
         standing=(  # while somebody else holds the lease, strays may be deleted: no number that an append may state
@@ -124,25 +133,52 @@ def statements(schema: str) -> Statements:
             f"UPDATE {frame} SET form = %(form)s, sizes = %(sizes)s, salts = %(salts)s, content = %(content)s "
             f"WHERE {row} AND first = %(first)s"
         ),
-        holder=f"SELECT CASE WHEN held_until > clock_timestamp() THEN holder END FROM {head} WHERE {row}",
-        destroyer=f"SELECT CASE WHEN destroys_until > clock_timestamp() THEN destroyer END FROM {head} WHERE {row}",
-        lease=_lease(head, "holder", "held_until"),
-        release=f"UPDATE {head} SET holder = NULL, held_until = NULL WHERE {row} AND holder = %(me)s",
-        destroy_lease=_lease(head, "destroyer", "destroys_until"),
-        destroy_release=f"UPDATE {head} SET destroyer = NULL, destroys_until = NULL WHERE {row} AND destroyer = %(me)s",
+        **_leases(head),
         marked=f"SELECT erasing FROM {head} WHERE {row}",
         mark=f"UPDATE {head} SET erasing = %(erasing)s WHERE {row}",
         size=_size(commit, frame),
         vacuum=f"VACUUM (FULL) {frame}",
-        place=f"SELECT uid, blobs FROM {head} WHERE {row}",
-        set_blobs=f"UPDATE {head} SET blobs = %(blobs)s WHERE {row} AND blobs IS NULL",
-        objects=f"SELECT {FRAMES} FROM {frame} WHERE {row} AND form IN {OBJECTS}",
-        object_sizes=f"SELECT sizes FROM {frame} WHERE {row} AND form IN {OBJECTS}",
-        sweeping=f"UPDATE {head} SET swept = swept + 1 WHERE {row}",
+        **_objects(head, frame),
+        began=(
+            f"SELECT salts, form FROM {frame} WHERE {row} AND first <= "
+            f"(SELECT cell FROM {commit} WHERE {row} AND ordinal = %(session)s) ORDER BY first DESC LIMIT 1"
+        ),
+        encrypted=(
+            f"SELECT first, count, form, sizes, salts, ''::bytea FROM {frame} WHERE {row} AND form >= {ENCRYPTED}"
+        ),
+        **_keys(head, key),
     )
 
 
-def _create(schema: str, head: str, commit: str, frame: str, form: str) -> tuple[str, ...]:
+def _objects(head: str, frame: str) -> dict[str, str]:
+    """The statements about where long contents lie."""
+    row = "namespace = %(namespace)s"
+    return {
+        "place": f"SELECT uid, blobs, encrypted FROM {head} WHERE {row}",
+        "set_blobs": f"UPDATE {head} SET blobs = %(blobs)s WHERE {row} AND blobs IS NULL",
+        "objects": f"SELECT {FRAMES} FROM {frame} WHERE {row} AND form IN {OBJECTS}",
+        "object_sizes": f"SELECT sizes FROM {frame} WHERE {row} AND form IN {OBJECTS}",
+        "sweeping": f"UPDATE {head} SET swept = swept + 1 WHERE {row}",
+    }
+
+
+def _keys(head: str, key: str) -> dict[str, str]:
+    """The statements about wrapped keys."""
+    row = "namespace = %(namespace)s"
+    return {
+        "key": f"SELECT wrapped FROM {key} WHERE {row} AND id = %(id)s",
+        "add_key": (
+            f"INSERT INTO {key} VALUES (%(namespace)s, %(id)s, %(wrapped)s) "
+            "ON CONFLICT (namespace, id) DO NOTHING RETURNING id"
+        ),
+        "drop_key": f"UPDATE {key} SET wrapped = ''::bytea WHERE {row} AND id = %(id)s AND wrapped <> ''::bytea",
+        "keys": f"SELECT id, wrapped FROM {key} WHERE {row} AND wrapped <> ''::bytea",
+        "put_key": f"UPDATE {key} SET wrapped = %(wrapped)s WHERE {row} AND id = %(id)s",
+        "vacuum_keys": f"VACUUM (FULL) {key}",
+    }
+
+
+def _create(schema: str, head: str, commit: str, frame: str, form: str, key: str) -> tuple[str, ...]:
     """The statements that make the tables, where they are missing."""
     return (
         *([f"CREATE SCHEMA IF NOT EXISTS {schema}"] if schema else []),
@@ -151,9 +187,12 @@ def _create(schema: str, head: str, commit: str, frame: str, form: str) -> tuple
             namespace text PRIMARY KEY, uid bytea NOT NULL,
             ordinal bigint NOT NULL, cell bigint NOT NULL, erasing boolean NOT NULL,
             holder text, held_until timestamptz, destroyer text, destroys_until timestamptz,
-            blobs text, swept bigint NOT NULL DEFAULT 0)""",
-        f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS blobs text",  # version 1 had none
+            blobs text, swept bigint NOT NULL DEFAULT 0, encrypted boolean NOT NULL DEFAULT false)""",
+        f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS blobs text",  # version 1 had neither of these, 2 no keys
         f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS swept bigint NOT NULL DEFAULT 0",
+        f"ALTER TABLE {head} ADD COLUMN IF NOT EXISTS encrypted boolean NOT NULL DEFAULT false",
+        f"""CREATE TABLE IF NOT EXISTS {key}(
+            namespace text NOT NULL, id bytea NOT NULL, wrapped bytea NOT NULL, PRIMARY KEY (namespace, id))""",
         f"""CREATE TABLE IF NOT EXISTS {commit}(
             namespace text NOT NULL, ordinal bigint NOT NULL, session bigint NOT NULL,
             first bigint NOT NULL, count bigint NOT NULL, at bigint NOT NULL, lag bigint NOT NULL, request bigint,
@@ -189,6 +228,21 @@ def _size(commit: str, frame: str) -> str:
                 FROM {commit} WHERE {row}), 0)
             + coalesce((SELECT sum(octet_length(content) + octet_length(sizes) + octet_length(salts) + 32)
                 FROM {frame} WHERE {row}), 0)"""
+
+
+def _leases(head: str) -> dict[str, str]:
+    """The statements about the two leases of a namespace."""
+    row = "namespace = %(namespace)s"
+    return {
+        "holder": f"SELECT CASE WHEN held_until > clock_timestamp() THEN holder END FROM {head} WHERE {row}",
+        "destroyer": f"SELECT CASE WHEN destroys_until > clock_timestamp() THEN destroyer END FROM {head} WHERE {row}",
+        "lease": _lease(head, "holder", "held_until"),
+        "release": f"UPDATE {head} SET holder = NULL, held_until = NULL WHERE {row} AND holder = %(me)s",
+        "destroy_lease": _lease(head, "destroyer", "destroys_until"),
+        "destroy_release": (
+            f"UPDATE {head} SET destroyer = NULL, destroys_until = NULL WHERE {row} AND destroyer = %(me)s"
+        ),
+    }
 
 
 def _lease(head: str, holder: str, until: str) -> str:

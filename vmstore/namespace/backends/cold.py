@@ -15,12 +15,13 @@ from pathlib import Path
 import apsw
 
 from vmstore.cells.storekey import StoreKey
+from vmstore.cells.subject_keys import Keyring
 from vmstore.cold.catalogue import opened as names_of
 from vmstore.cold.log import ColdLog, opened
 from vmstore.cold.manifest import FoundManifest, PublishedSession
 from vmstore.cold.place import ColdAddress, cold_address
 from vmstore.cold.tier import ColdTier, namespaces
-from vmstore.core.clock import Clock
+from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
@@ -237,6 +238,10 @@ class ColdBackend:
     def key_for(self, namespace: str, key: K | None) -> K | None:
         """The key, where what was published is encrypted."""
         return key if self.found(namespace).manifest.encrypted else None
+
+    def keyring(self, namespace: str, store_key: StoreKey, ids: IdSource) -> Keyring:
+        """ReadOnlyError: the keys of what was published are those of its store."""
+        raise self._refused()
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
         """Finds a namespace as of the manifest that is asked for."""

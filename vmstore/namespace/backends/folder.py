@@ -11,13 +11,15 @@ from typing import TypeVar
 
 import apsw
 
-from vmstore.core.clock import Clock
+from vmstore.cells.storekey import StoreKey
+from vmstore.cells.subject_keys import Keyring
+from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.blobs import flush
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.port import Attachment, Opening, Sizes
-from vmstore.namespace.encryption import KEYS, Key, key_for, making, none_plain_beside, vault_of
+from vmstore.namespace.encryption import KEYS, Key, encrypted, key_for, making, none_plain_beside, vault_of
 from vmstore.namespace.folder import ARCHIVE, ERASING, LOG, find, is_archive, namespaces, sizes
 from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Capability, PublishedViews
@@ -185,6 +187,13 @@ class FolderBackend:
             Capability("cold tier", True, "archives, a file a session"),
             Capability("backup", True, "`vmstore backup`"),
         ]
+
+    def keyring(self, namespace: str, store_key: StoreKey, ids: IdSource) -> Keyring:
+        """The keys of an encrypted namespace, in their file."""
+        folder = find(self.path, namespace, create=False)
+        if not encrypted(folder):
+            raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that", code="not-encrypted")
+        return Keyring(folder / KEYS, store_key, ids)
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
         """Finds a namespace, which is made where there is none, encrypted with a key."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import apsw
 
 from vmstore.cells.storekey import StoreKey
+from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
 from vmstore.namespace.reports import Capability, PublishedViews
@@ -172,6 +173,10 @@ class Backend(Protocol):
 
     def capabilities(self, clock: Clock) -> list[Capability]:
         """Capabilities for this process, as the backend is set up; by `clock` it is told how far others are off."""
+        ...
+
+    def keyring(self, namespace: str, store_key: StoreKey, ids: IdSource) -> Keyring:
+        """The keys of an encrypted namespace; StoreError where it is plain."""
         ...
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:

@@ -20,20 +20,27 @@ import apsw
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from vmstore.core.clock import Clock, SystemIds
+from vmstore.cells.storekey import StoreKey
+from vmstore.cells.subject_keys import Keyring, root_key
+from vmstore.core.clock import Clock, IdSource, SystemIds
 from vmstore.core.system.cache_folder import prepare
+from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.frame import ERASED_SIZE
+from vmstore.log.frame_encryption import PLAIN, FrameEncryption, NoEncryption
 from vmstore.log.port import Log
 from vmstore.log.postgres.cell_objects import CellObjects, not_named
 from vmstore.log.postgres.connection import Connection
-from vmstore.log.postgres.create import blobs_of, lacking, make, names, set_blobs, uid_of, version_of
+from vmstore.log.postgres.create import NamespaceRow, lacking, make, names, row_of, set_blobs, version_of
+from vmstore.log.postgres.key_table import KeyTable
 from vmstore.log.postgres.log import PostgresLog
 from vmstore.log.postgres.tables import statements
 from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.folder import in_memory
 from vmstore.namespace.backends.port import Attachment, K, Opening, Sizes
 from vmstore.namespace.backends.postgres_capabilities import capabilities
 from vmstore.namespace.backends.postgres_checkpoints import ViewCheckpoints
+from vmstore.namespace.encryption import plain_beside, subject_of
 from vmstore.namespace.folder import check_name, sizes
 from vmstore.namespace.reports import Capability, PublishedViews
 from vmstore.namespace.view_file import open_views
@@ -108,7 +115,14 @@ class PostgresPlace:
         return ViewCheckpoints(self.backend.connection, self.name, self.backend.at)
 
     def publish_views(self, views: apsw.Connection) -> PublishedViews:
-        """Keeps a copy of its views in the database."""
+        """Keeps a copy of its views in the database; StoreError where it is encrypted."""
+        row = row_of(self.backend.connection, self.backend.sql, self.name)
+        if row is not None and row.encrypted:
+            raise StoreError(
+                f"{self.backend.address} (namespace {self.name!r}) is encrypted, and its views would lie in the open; "
+                "each host folds them in memory",
+                code="encrypted",
+            )
         return self.checkpoints.publish(views, self.cache)
 
     def unpublish_views(self) -> None:
@@ -252,75 +266,127 @@ class PostgresBackend:
         return bool(self.connection.rows(sql, {})[0][0])
 
     def key_for(self, namespace: str, key: K | None) -> K | None:
-        """None: no namespace here is encrypted by vmstore yet."""
-        return None
+        """The key, where the namespace is encrypted or is yet to be made."""
+        if key is None or lacking(self.connection, self.sql):
+            return key
+        row = row_of(self.connection, self.sql, self._name(namespace))
+        return None if row is not None and not row.encrypted else key
+
+    def keyring(self, namespace: str, store_key: StoreKey, ids: IdSource) -> Keyring:
+        """The keys of an encrypted namespace, in their table."""
+        self.check(namespace)
+        name = self._name(namespace)
+        row = row_of(self.connection, self.sql, name)
+        assert row is not None, "it was looked for"
+        self._check_key(name, row, store_key)
+        return Keyring(self._key_table(name, WAIT_S), store_key, ids)
+
+    def _key_table(self, name: str, wait_s: float | None) -> KeyTable:
+        return KeyTable(Connection(self.conninfo, self.address, wait_s), self.sql, name)
+
+    def _check_key(self, name: str, row: NamespaceRow, store_key: StoreKey | None) -> None:
+        """Raises StoreError where a store key is missing, or given for a plain namespace."""
+        if row.encrypted and store_key is None:
+            raise StoreError(
+                f"{self.address} (namespace {name!r}) is encrypted; name the file of its key with --store-key or in "
+                "VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…)",
+                code="encrypted",
+            )
+        if store_key is not None and not row.encrypted:
+            raise StoreError(
+                f"{self.address} (namespace {name!r}) is not encrypted; leave the key out, or "
+                "`vmstore migrate` it into a namespace that is made with a key",
+                code="not-encrypted",
+            )
 
     def capabilities(self, clock: Clock) -> list[Capability]:
         """As far as the server, its settings and the role allow."""
         return capabilities(self.connection, self.sql, self.schema, clock)
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
-        """Finds a namespace, which is made where there is none."""
-        if opening.store_key is not None:
-            raise StoreError(
-                f"{self.address} is kept by PostgreSQL, where vmstore encrypts nothing yet: leave the key out and "
-                "encrypt the server's disk, or keep the store on disk",
-                code="not-encrypted-here",
-            )
+        """Finds a namespace, which is made where there is none, encrypted with a key."""
         name = self._name(namespace)
         self.connection.wait_s = opening.wait_s
         if opening.readonly:
             self.check(name)
         elif lacking(self.connection, self.sql) or name not in self.namespaces():
-            make(self.connection, self.sql, name, SystemIds().salt())
-        uid = uid_of(self.connection, self.sql, name)
-        assert uid is not None, "it was made, or is there"
-        place = PostgresPlace(self, name, uid)
+            self._make(name, opening)
+        row = row_of(self.connection, self.sql, name)
+        assert row is not None, "it was made, or is there"
+        self._check_key(name, row, opening.store_key)
+        place = PostgresPlace(self, name, row.uid)
         self.objects(place, opening)
         place.prepare()
         return Attachment(place, partial(_opened, place, opening), partial(_opened, place.absolute(), opening))
 
-    def objects(self, place: PostgresPlace, opening: Opening) -> CellObjects | None:
+    def _make(self, name: str, opening: Opening) -> None:
+        """Makes a namespace, encrypted with a key; one that is plain is not made beside one that is encrypted."""
+        wrapped = None if opening.store_key is None else root_key(opening.store_key, opening.ids)
+        others = [] if lacking(self.connection, self.sql) else self.namespaces()
+        for other in others if wrapped is None and name not in others else ():
+            row = row_of(self.connection, self.sql, other)
+            if row is not None and row.encrypted:
+                raise plain_beside(f"{self.address} (namespace {name!r})", other)
+        make(self.connection, self.sql, name, SystemIds().salt(), wrapped)
+
+    def objects(self, place: PostgresPlace, opening: Opening, vault: NoEncryption = PLAIN) -> CellObjects | None:
         """The objects of a namespace's long contents, where the address names an object store.
 
         The first writer has the namespace record it. Raises StoreError where another one is recorded than is named.
         """
-        named, recorded = self.blobs, blobs_of(self.connection, self.sql, place.name)
+        row = row_of(self.connection, self.sql, place.name)
+        named, recorded = self.blobs, None if row is None else row.blobs
         if not named:
             if recorded is not None:
                 raise not_named(f"{self.address} (namespace {place.name!r}, at {recorded})")
             return None
-        found = CellObjects(objects_at(named, opening.wait_s), place.uid)
+        objects = CellObjects(objects_at(named, opening.wait_s), place.uid, vault)
         if recorded is None and not opening.readonly:
-            found.claim()
-            recorded = set_blobs(self.connection, self.sql, place.name, found.address)
-        if recorded not in (None, found.address):
+            objects.claim()
+            recorded = set_blobs(self.connection, self.sql, place.name, objects.address)
+        if recorded not in (None, objects.address):
             raise StoreError(
                 f"{self.address} keeps long contents of namespace {place.name!r} at {recorded}, and the address names "
-                f"{found.address}; name that one by blobs=",
+                f"{objects.address}; name that one by blobs=",
                 code="blobs-elsewhere",
             )
-        return found
+        return objects
+
+    def vault(self, name: str, opening: Opening) -> NoEncryption:
+        """The encryption of a namespace."""
+        if opening.store_key is None:
+            return PLAIN
+        keyring = Keyring(self._key_table(name, opening.wait_s), opening.store_key, opening.ids)
+        return FrameEncryption(keyring, opening.ids, subject_of)
 
 
 def _opened(place: PostgresPlace, opening: Opening) -> tuple[Log, Projection]:
+    """The log and its views; of what is encrypted these are in memory."""
     me = f"{platform.node()}:{os.getpid()}:{SystemIds().salt()[:4].hex()}"
-    log = PostgresLog(
-        place.backend.conninfo,
-        place.backend.address,
-        place.name,
-        place.backend.sql,
-        me=me,
-        readonly=opening.readonly,
-        wait_s=opening.wait_s,
-        objects=place.backend.objects(place, opening),
-        notify=place.backend.notify,
-    )
+    vault = place.backend.vault(place.name, opening)
+    try:
+        log = PostgresLog(
+            place.backend.conninfo,
+            place.backend.address,
+            place.name,
+            place.backend.sql,
+            me=me,
+            readonly=opening.readonly,
+            wait_s=opening.wait_s,
+            objects=place.backend.objects(place, opening, vault),
+            notify=place.backend.notify,
+            vault=vault,
+        )
+    except BaseException:
+        vault.close()
+        raise
 
     def room() -> int:
         return ROOM_BYTES + ROOM_RATIO * place.log_bytes()
 
     try:
+        if vault is not PLAIN:
+            return log, in_memory(log)
         if opening.believed:
             place.checkpoints.begin(place.cache, log)
         return log, open_views(place.cache, log, readonly=False, wait_s=opening.wait_s, room=room)

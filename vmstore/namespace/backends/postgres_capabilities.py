@@ -31,7 +31,7 @@ class _Asked(NamedTuple):
 def capabilities(connection: Connection, sql: Statements, schema: str, clock: Clock) -> list[Capability]:
     """The table of a store; what cannot be asked is told with its reason."""
     backend = _Asked(connection, sql, schema, f'"{schema}".' if schema else "")
-    asked = [_server, _flush, _replication, _skew, _tables, _rights, _isolation, _size]
+    asked = [_server, _flush, _replication, _skew, _tables, _rights, _isolation, _size, _encryption]
     return [capability for ask in asked for capability in _answered(ask, backend, clock)] + _ours()
 
 
@@ -39,7 +39,7 @@ def _answered(ask: Callable[[_Asked, Clock], Iterator[Capability]], backend: _As
     try:
         return list(ask(backend, clock))
     except VmstoreError as error:
-        if error.code == "no-store":  # which `schema` tells
+        if error.code in ("no-store", "older-format", "newer-format"):  # which `schema` tells
             return []
         if error.code != "no-right":
             raise
@@ -152,11 +152,18 @@ def _size(backend: _Asked, clock: Clock) -> Iterator[Capability]:
     yield Capability("bytes", True, f"{int(backend.connection.rows(f'SELECT {tables}', {})[0][0]):,}")
 
 
+def _encryption(backend: _Asked, clock: Clock) -> Iterator[Capability]:
+    version_of(backend.connection, backend.sql)  # older tables do not say
+    sql = f"SELECT namespace FROM {backend.at}vmstore_head WHERE encrypted ORDER BY namespace"
+    names = [str(row[0]) for row in backend.connection.rows(sql, {})]
+    what = f"of {', '.join(names)}" if names else "off; a namespace that is made with a key has it"
+    yield Capability("encryption", bool(names), what)
+
+
 def _ours() -> list[Capability]:
     return [
         Capability("group commit", True, "threads of a process share a flush"),
         Capability("long contents", True, "rows of their own, up to 256 MiB"),
-        Capability("encryption", False, "no: encrypt the server's disk"),
         Capability("archives", False, "no: the database keeps what is old"),
         Capability("cold tier", False, "no"),
         Capability("backup", False, "by PostgreSQL's own tools, or `vmstore migrate` into a folder"),
