@@ -10,18 +10,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
-from collections.abc import Collection
 from pathlib import Path
 
-from vmstore.cold.manifest import StoredObject
+from vmstore.cold.manifest import FoundManifest, StoredObject
 from vmstore.core.system.cache_folder import prepare
 from vmstore.core.system.safe_files import destroy, regular
 from vmstore.errors import CorruptError, StoreError
 from vmstore.objects.port import Objects
 
 CACHE_BYTES = 8 << 30
-OBJECTS = "objects"
+OBJECTS, VIEWS = "objects", "views"
 TRIES = 3
 
 
@@ -121,15 +121,26 @@ class ObjectCache:
             self._drop(file)
             size -= length
 
-    def keep_only(self, wanted: Collection[str], *, erasing: bool = False) -> None:
-        """Removes the copies of all objects but those of some digests, overwritten first where these were erased.
+    def views(self, found: FoundManifest) -> Path:
+        """The folder for the views of a manifest."""
+        return self.folder / VIEWS / found.sha256[:16]
+
+    def keep_only(self, found: FoundManifest, *, erasing: bool = False) -> None:
+        """Removes the copies and views of other manifests, overwritten first where something in them was erased.
 
         Else a process that reads an older manifest keeps what it has open.
         """
-        if (self.folder / OBJECTS).is_dir():
-            for file in list((self.folder / OBJECTS).iterdir()):
-                if file.name.partition(".")[0] not in wanted and file.suffix != ".new":
-                    self._drop(file, erasing=erasing)
+        wanted = {stored.sha256 for stored in found.manifest.objects}
+        files = [*(self.folder / OBJECTS).glob("*")] if (self.folder / OBJECTS).is_dir() else []
+        for file in files:
+            if file.name.partition(".")[0] not in wanted and file.suffix != ".new":
+                self._drop(file, erasing=erasing)
+        for folder in (self.folder / VIEWS).glob("*"):
+            if folder != self.views(found):
+                for file in folder.rglob("*") if erasing else ():
+                    if file.is_file():
+                        destroy(self.folder, file)
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _drop(self, file: Path, *, erasing: bool = False) -> None:
         self._checked.discard(file.name.partition(".")[0])

@@ -30,9 +30,10 @@ class StoredObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PublishedSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A session up to a position, in an archive.
 
-    `key` is its key in the log it came from, `hash` what its chain ends with. `commits`, `cells` and `mutations` count
-    what it wrote itself, `past_commits` and `past_cells` what stands before that in the archive: what it shares with
-    the sessions it was forked from, whose uids are `past`. `erased` counts the cells of all of it that are destroyed.
+    `key` is its key in the log it came from, `hash` what its chain ends with, `parent` the uid of what it was forked
+    from. `commits`, `cells` and `mutations` count what it wrote itself, `past_commits` and `past_cells` what stands
+    before that in the archive: what it shares with other sessions, whose uids are `past`. `erased` counts the cells
+    of all of it that are destroyed.
     """
 
     uid: str
@@ -43,6 +44,7 @@ class PublishedSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: int
     mutations: int
     archive: StoredObject
+    parent: str | None = None
     past: list[str] = []
     past_commits: int = 0
     past_cells: int = 0

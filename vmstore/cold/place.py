@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from vmstore.cold.cache import ObjectCache, cache_of
 from vmstore.cold.tier import ColdTier
@@ -67,5 +67,6 @@ def cold_address(address: str | os.PathLike[str]) -> ColdAddress:
         raise InputError(
             "name the folder of a cold tier by its whole path, as cold:///mnt/cold", code="no-object-address"
         )
-    objects = urlunsplit(parts._replace(query=urlencode(rest, safe=":/"), fragment=""))
+    query_left = f"?{urlencode(rest, safe=':/')}" if rest else ""
+    objects = f"{parts.scheme}://{parts.netloc}{parts.path}{query_left}"
     return ColdAddress(objects, None if number is None else int(number), ours.get("cache"))

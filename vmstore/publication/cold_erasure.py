@@ -75,8 +75,7 @@ def _clear(ns: Namespace, stated: StatedTier) -> None:
         work.publish(stale)
     for stray in list(tier.strays(ANY_AGE)):
         tier.objects.delete(stray.name)
-    newest = tier.manifest().manifest
-    address.copies(tier.objects, ns.name).keep_only({stored.sha256 for stored in newest.objects}, erasing=True)
+    address.copies(tier.objects, ns.name).keep_only(tier.manifest(), erasing=True)
 
 
 def _stale(ns: Namespace, work: Publication, there: dict[str, PublishedSession]) -> list[Standing]:

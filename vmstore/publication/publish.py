@@ -20,6 +20,7 @@ from vmstore.cold.catalogue import sealed
 from vmstore.cold.log import opened
 from vmstore.cold.manifest import KIND, FoundManifest, Manifest, PublishedSegment, PublishedSession, StoredObject
 from vmstore.cold.tier import ColdTier
+from vmstore.core.page import Origin
 from vmstore.core.system.atomic_file import scratch
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.archive.file import Under, chained, write
@@ -89,7 +90,7 @@ class Publication:
         views: Any = self._ns.views
         wanted = set(keys)
         for key in keys:
-            wanted |= {portion.session for portion in select(views, [whole(views, key)])}
+            wanted |= {ancestor for (ancestor,) in views.execute(_LINE, (key,))}
         found = []
         for key in sorted(wanted):
             portions = select(views, [whole(views, key)])
@@ -107,6 +108,7 @@ class Publication:
                 cells=int(counts[-1][0]),
                 mutations=int(counts[-1][1]),
                 archive=StoredObject("", 0, ""),
+                parent=views.execute(_PARENT, (key, int(Origin.FORK))).get,
                 past=[portion.uid.hex() for portion in past],
                 past_commits=sum(len(portion.ordinals) for portion in past),
                 past_cells=sum(int(cells) for cells, _ in counts[:-1]),
@@ -263,6 +265,14 @@ def _number(found: FoundManifest | None) -> int:
 _OLDER = (
     "SELECT session FROM sessions s WHERE hidden = 0"
     " AND (SELECT max(at_max) FROM commits c WHERE c.session = s.session) < ?"
+)
+_LINE = (  # a fork may have inherited nothing of its parent's own, and names it all the same
+    f"WITH RECURSIVE line(session) AS (SELECT ? UNION SELECT s.parent FROM line JOIN sessions s"
+    f" ON s.session = line.session WHERE s.origin = {int(Origin.FORK)}) SELECT session FROM line"
+)
+_PARENT = (
+    "SELECT lower(hex(p.uid)) FROM sessions s JOIN sessions p ON p.session = s.parent"
+    " WHERE s.session = ? AND s.origin = ?"
 )
 _ERASED = (
     "SELECT count(*) FROM commits c JOIN erased e ON e.cell >= c.cell AND e.cell < c.cell + c.cells"

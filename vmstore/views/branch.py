@@ -84,6 +84,16 @@ class Branch:
             yield from self.db.execute(sql, (session, str(wanted)))
 
 
+def holder_of(db: apsw.Connection, position: int) -> int | None:
+    """The only session with a commit that ends at a position; None where there is none, or are several.
+
+    An archive holds of a fork's past what was inherited, and not always the session that it was forked from: where
+    that one was forked later than this, nothing of its own was inherited.
+    """
+    rows: list[Any] = db.execute("SELECT session FROM commits WHERE last = ? LIMIT 2", (position,)).fetchall()
+    return int(rows[0][0]) if len(rows) == 1 else None
+
+
 def each_alone(db: apsw.Connection) -> Iterator[tuple[str, Branch, int]]:
     """Every session without what it inherited: its name, its branch, and the last position of it."""
     for session, name, position, low, turn, call in db.execute(_EACH, {"fork": int(Origin.FORK)}):

@@ -18,7 +18,7 @@ from vmstore.core.mutation import MUTATION_NAMES, AnyMutation, Mutation, Open, P
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, follows
 from vmstore.log.port import Log
-from vmstore.views.branch import Branch
+from vmstore.views.branch import Branch, holder_of
 from vmstore.views.cell_resolver import CellResolver
 from vmstore.views.log_reader import LogReader
 from vmstore.views.projector import PlacedMutation, Projector, check_handlers
@@ -132,6 +132,8 @@ def decoded(commit: Commit) -> list[AnyMutation]:
 def parent_of(db: apsw.Connection, opening: Open) -> int:
     """The session that another begins from; raises ValueError where it is not there."""
     parent: Any = db.execute("SELECT session FROM sessions WHERE uid = ?", (opening.parent,)).get
+    if parent is None:
+        parent = holder_of(db, opening.parent_position)
     if parent is None:
         raise ValueError("it forks from a session that is not there")
     return int(parent)

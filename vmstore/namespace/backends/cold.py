@@ -6,7 +6,6 @@ Objects are fetched into a cache of this machine when they are read, and views o
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import accumulate
@@ -33,8 +32,6 @@ from vmstore.namespace.view_file import open_views
 from vmstore.objects.port import Objects
 from vmstore.views.projection import ROOM_BYTES, ROOM_RATIO, Projection
 
-VIEWS = "views"
-
 
 class ColdPlace:
     """A namespace in a cold tier, as of a manifest."""
@@ -47,7 +44,7 @@ class ColdPlace:
         self.name = name
         self.found = found
         self.copies = backend.parts.copies(backend.objects, name)
-        self.cache = self.copies.folder / VIEWS / found.sha256[:16]
+        self.cache = self.copies.views(found)
         self._store_key = store_key
 
     @property
@@ -114,10 +111,13 @@ class ColdPlace:
         return files, keys
 
     def alone(self, session: str) -> Attachment | None:
-        """A session from its archive alone, with what it inherits; None where none has the name."""
+        """A session from its archive alone, with what it inherits; None where none has the name.
+
+        None too of one whose archive does not hold what it was forked from, because it inherited nothing of that.
+        """
         uid = self.names.get(session)
         found = next((one for one in self.found.manifest.sessions if one.uid == uid), None)
-        if found is None:
+        if found is None or found.parent not in (None, *found.past):
             return None
         make = partial(self._alone, found)
         return Attachment(None, make, make)
@@ -130,13 +130,6 @@ class ColdPlace:
     def fetched(self, session: PublishedSession) -> Path:
         """The path of the copy of a session's archive."""
         return self.copies.path(session.archive)
-
-    def forget_others(self) -> None:
-        """Removes copies and views of other manifests: what was erased since may be in them."""
-        self.copies.keep_only({stored.sha256 for stored in self.found.manifest.objects})
-        for folder in self.cache.parent.glob("*"):
-            if folder != self.cache:
-                shutil.rmtree(folder, ignore_errors=True)
 
     def open(self, opening: Opening) -> tuple[Log, Projection]:
         """Its log and its views, which are kept where its contents are not encrypted."""
@@ -259,7 +252,7 @@ class ColdBackend:
             )
         place = ColdPlace(self, namespace, found, opening.store_key)
         if self.parts.manifest is None:
-            place.forget_others()
+            place.copies.keep_only(found)
         again: Callable[[], tuple[Log, Projection]] = partial(place.open, opening)
         return Attachment(place, again, again)
 

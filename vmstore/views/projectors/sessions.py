@@ -10,7 +10,7 @@ import msgspec
 
 from vmstore.core.page import Fidelity, Origin, PageType, Standing, WordEnum
 from vmstore.core.text.json_text import plain
-from vmstore.views.branch import Branch
+from vmstore.views.branch import Branch, holder_of
 from vmstore.views.projector import PlacedMutation, Projector, columns, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
@@ -168,6 +168,8 @@ class SessionsProjector(Projector):
 
     def _open(self, placed: PlacedMutation, m: Open) -> SessionRow:
         parent = self.key(m.parent)
+        if parent is None and m.origin == Origin.FORK:
+            parent = holder_of(self.db, m.parent_position)
         meta = object_of(placed.content(m.meta))
         standing = SessionRow(
             session=placed.session,
