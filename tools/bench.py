@@ -48,6 +48,7 @@ NAMES = (
     "lineage",
     "storage",
     "many",
+    "cold",
     "record",
     "wrap",
     "proxy",

@@ -103,6 +103,20 @@ def enter(path: str, name: str) -> None:
     _tell(seconds=seconds, peak=peak_mb())
 
 
+def as_of(address: str, name: str, position: str) -> None:
+    """Opens a cold tier for reading and asks what a session's model saw at a position; imports are off the clock."""
+    import vmstore
+    from vmstore.namespace.backends.cold import ColdBackend
+
+    assert ColdBackend is not None, "it is loaded when an address names it"
+    started = time.process_time()
+    with vmstore.open(address, "r") as store:
+        found = store.session(name).pages(position=int(position))
+        seconds = time.process_time() - started
+    assert found, "the session is there"
+    _tell(seconds=seconds, peak=peak_mb())
+
+
 def reader(path: str, name: str) -> None:
     """Reads the context at the end whenever told of a position, until it holds it; tells the seconds."""
     with doors.opened(Path(path)) as store:
@@ -143,7 +157,7 @@ def _tell(**number: float) -> None:
 
 ACTS: dict[str, Callable[..., Any]] = {
     **{"fold": fold, "reopen": reopen, "act": act, "enter": enter, "reader": reader},
-    **{"idle": idle, "stream": stream},
+    **{"idle": idle, "stream": stream, "as_of": as_of},
 }
 
 if __name__ == "__main__":
