@@ -47,6 +47,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
         ("vmstore/objects/address.py", "vmstore"),
+        ("vmstore/publication/lake.py", "deltalake"),
+        ("vmstore/publication/lake.py", "pyiceberg"),
         ("vmstore/core/system/after_fork.py", "ctypes"),
         ("vmstore/workers/choice.py", "vmstore"),
         ("vmstore/workers/ray_cluster.py", "ray"),

@@ -61,7 +61,8 @@ class PublishedSegment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a namespace has in a tier at one time; `before` is SHA-256 of the manifest before, `at` in microseconds.
 
-    `namespace` is its uid. Sessions come after those they were forked from.
+    `namespace` is its uid. Sessions come after those they were forked from. `tables` are the forms in which other
+    engines have the segments, `delta` and `iceberg`, and which each later publication goes on with.
     """
 
     kind: str
@@ -73,6 +74,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     catalogue: StoredObject
     sessions: list[PublishedSession]
     segments: list[PublishedSegment] = []
+    tables: list[str] = []
 
     @property
     def objects(self) -> list[StoredObject]:

@@ -15,6 +15,7 @@ from vmstore.cold.manifest import FOLDER, FoundManifest, Manifest, StoredObject,
 from vmstore.errors import StoreError, UnknownError
 from vmstore.objects.port import ObjectInfo, Objects
 
+LAKE, DELTA_LOG = "iceberg", "_delta_log"
 SUFFIXES = {"archives": ".archive", "segments": ".parquet", "catalogues": ""}
 
 
@@ -67,7 +68,7 @@ class ColdTier:
     def put(self, folder: str, content: bytes) -> StoredObject:
         """Writes an object under the name of its bytes."""
         digest = hashlib.sha256(content).hexdigest()
-        name = f"{self.namespace}/{folder}/{digest}{SUFFIXES[folder]}"
+        name = f"{self.namespace}/{folder}/{digest}{SUFFIXES[folder.partition('/')[0]]}"
         self.objects.put(name, content)
         return StoredObject(name, len(content), digest)
 
@@ -84,7 +85,8 @@ class ColdTier:
             if found.manifest.at <= before_us:  # those before it were replaced by then
                 break
         for info in self.objects.list(self.namespace):
-            if info.name not in kept and info.at_us < before_us:
+            parts = info.name.split("/")
+            if info.name not in kept and info.at_us < before_us and parts[1] != LAKE and DELTA_LOG not in parts:
                 yield info
 
 

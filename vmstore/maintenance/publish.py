@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from vmstore.cold.place import cold_address
+from vmstore.cold.tier import ColdTier
 from vmstore.errors import InputError
 from vmstore.log.port import Progress
 from vmstore.namespace.cold_tiers import StatedTier, state_tier
@@ -29,6 +32,7 @@ def publish(
     sessions: str | Iterable[str] = (),
     *,
     older_than_s: float | None = None,
+    tables: Sequence[str] = (),
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> PublishReport:
@@ -36,7 +40,8 @@ def publish(
 
     Of the sessions named, of those in which nothing happened for `older_than_s` seconds, or of all; those that they
     were forked from come along. What is there already is not written again. The column segments go along where no
-    session is named and the extra `columns` is installed. After a kill the same call goes on.
+    session is named and the extra `columns` is installed. `tables` are the forms in which other engines are given
+    them, of `delta` and `iceberg`: metadata alone, kept up by every later call. After a kill the same call goes on.
     """
     ns = store._ns
     names = [sessions] if isinstance(sessions, str) else list(sessions)
@@ -46,13 +51,29 @@ def publish(
     tier = where.tier(ns.name, ns.wait_s)
     if not dry_run:
         ns.engine  # noqa: B018 (refuses where the handle is for reading)
-    work = Publication(ns, tier, None if names or dry_run else _columns(ns, progress), progress)
+    if unknown := set(tables) - {"delta", "iceberg"}:
+        raise InputError(f"{unknown.pop()!r} is no form of tables; there are delta and iceberg", code="no-form")
+    columns = None if names or dry_run else _columns(ns, progress)
+    work = Publication(ns, tier, columns, progress, () if dry_run else tables)
     with holding(ns):
         with ns.asking():
             standing = work.chosen(names, older_than_s)
         if standing and not dry_run:
             _remember(ns, where.objects)  # before anything is there that an erasure would have to find
-        return work.publish(standing, dry_run=dry_run) if standing else _nothing(tier.address, dry_run)
+        if not standing:
+            return _nothing(tier.address, dry_run)
+        report = work.publish(standing, dry_run=dry_run)
+    return report if dry_run else msgspec.structs.replace(report, tables=_tables(tier, where.objects))
+
+
+def _tables(tier: ColdTier, address: str) -> dict[str, dict[str, str]]:
+    """Brings the tables of other engines to the newest manifest; their addresses by form and name."""
+    manifest = tier.manifest().manifest
+    if not manifest.tables:
+        return {}
+    from vmstore.publication.lake import written
+
+    return {form: dict(written(form, tier, address, manifest)) for form in manifest.tables}
 
 
 def _remember(ns: Namespace, address: str) -> None:

@@ -254,7 +254,8 @@ class PublishedPart(msgspec.Struct, frozen=True):
 class PublishReport(msgspec.Struct, frozen=True):
     """Result of publishing to a cold tier; `manifest` is the number of the newest one, 0 where there is none.
 
-    `done` is False after a dry run. `bytes` are those of the archives that were written.
+    `done` is False after a dry run. `bytes` are those of the archives that were written, `tables` the addresses of
+    tables for other engines, by form and name.
     """
 
     done: bool
@@ -264,6 +265,7 @@ class PublishReport(msgspec.Struct, frozen=True):
     skipped: list[SkippedSession]
     segments: int
     bytes: int
+    tables: dict[str, dict[str, str]] = {}
 
 
 class MergedSession(msgspec.Struct, frozen=True):

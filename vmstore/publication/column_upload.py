@@ -31,7 +31,8 @@ def column_upload(ns: Namespace, progress: Progress | None = None) -> Upload | N
         return [
             known.get(segment.path.name)
             or PublishedSegment(
-                segment.path.name, {name: tier.put("segments", segment.table(name).read_bytes()) for name in TABLES}
+                segment.path.name,
+                {name: tier.put(f"segments/{name}", segment.table(name).read_bytes()) for name in TABLES},
             )
             for segment in found
         ]

@@ -60,6 +60,7 @@ class Publication:
         tier: ColdTier,
         segments: Upload | None = None,
         progress: Progress | None = None,
+        tables: Sequence[str] = (),
     ) -> None:
         if ns.cache is None:
             raise InputError("a store in memory is not published; keep it in a folder first", code="in-memory")
@@ -68,6 +69,7 @@ class Publication:
         self._tier = tier
         self._segments = segments
         self._progress = progress
+        self._tables = tables
         self._made: dict[tuple[str, int, int], PublishedSession] = {}  # by uid, position and cells erased
 
     # ---- which sessions
@@ -159,7 +161,8 @@ class Publication:
             return PublishReport(False, self._tier.address, _number(found), parts, skipped, len(segments), 0)
         if self._segments is not None:
             segments = self._segments(self._tier, segments)
-        if not parts and found is not None and segments == found.manifest.segments:
+        tables = sorted({*self._tables, *(() if found is None else found.manifest.tables)})
+        if not parts and found and (segments, tables) == (found.manifest.segments, found.manifest.tables):
             return PublishReport(True, self._tier.address, _number(found), [], skipped, len(segments), 0)
         manifest = Manifest(
             kind=KIND,
@@ -171,6 +174,7 @@ class Publication:
             catalogue=self._catalogue(there),
             sessions=sorted(there.values(), key=lambda one: one.key),
             segments=segments,
+            tables=tables,
         )
         self._tier.add(manifest)
         return PublishReport(

@@ -27,6 +27,7 @@ def publish(arguments: argparse.Namespace, screen: Screen) -> int:
             arguments.address,
             arguments.sessions,
             older_than_s=arguments.older_than,
+            tables=[form for form in ("delta", "iceberg") if getattr(arguments, form)],
             dry_run=arguments.dry_run,
             progress=tell,
         )
@@ -50,6 +51,9 @@ def _show(report: PublishReport, screen: Screen) -> None:
     elif report.manifest:
         segments = f", with {count(report.segments, 'column segment')}" if report.segments else ""
         screen.show(f"{report.address} stands at manifest {report.manifest}{segments}")
+    for form, tables in report.tables.items():
+        for name, address in tables.items():
+            screen.show((StyledText(form, "name"), f" {name}: {address}"))
 
 
 def _add_publish(parser: Parser) -> None:
@@ -59,6 +63,8 @@ def _add_publish(parser: Parser) -> None:
     parser.add_argument(
         "--older-than", type=age, metavar="AGE", help="those in which nothing happened for so long: 90d, 12w, 36h"
     )
+    parser.add_argument("--delta", action="store_true", help="also as tables of Delta Lake, over the column segments")
+    parser.add_argument("--iceberg", action="store_true", help="also as tables of Apache Iceberg, over the same files")
     parser.add_argument("--dry-run", action="store_true", help="only say what would go there")
     parser.wrong = _misuse
 
@@ -82,6 +88,7 @@ COMMANDS = (
         (
             "vmstore publish agent.vms s3://team/cold",
             "vmstore publish agent.vms s3://team/cold --older-than 90d --dry-run",
+            "vmstore publish agent.vms s3://team/cold --delta",
             "vmstore publish agent.vms /mnt/cold planning-220",
         ),
         publish,
