@@ -30,10 +30,10 @@ def holds(path: Path, text: str) -> bool:
 
 
 def test_what_is_left_there_is_answered_and_comes_back(path: Path, site: TierSite, home: Path) -> None:
-    """Every answer stays when all contents lie in the tier alone, an erased page's too; all comes back as it was."""
+    """Every answer stays when all contents lie in the tier alone, and all of it comes back as it was."""
     with vmstore.open(path) as store:
-        vmstore.erase(store, page="p4", in_session="other")
-        before, cells = everything(store), store.admin.log.cells(range(999))
+        there = range(1, store.admin.log.last_cell + 1)
+        before, cells = everything(store), store.admin.log.cells(there)
         hashes = chains(store)
         report = archive(store, ALL, grace_s=0, to=site.address)
         assert len(report.sessions) == 5 and report.left_to == site.objects.address
@@ -41,16 +41,27 @@ def test_what_is_left_there_is_answered_and_comes_back(path: Path, site: TierSit
         assert set(archived_sessions(store).values()) == {site.address}
         assert not holds(path / "default" / "archive", "story") and not holds(path / "default" / "archive", LONG)
         assert not list(home.rglob("*.archive")), "nothing is fetched before something is asked"
-        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
+        assert (everything(store), store.admin.log.cells(there)) == (before, cells)
         assert store.verify().ok
     with vmstore.open(path) as store:
         assert everything(store) == before
         unarchive(store, ALL)
         assert list((path / "default" / "archive").iterdir()) == []
         shutil.rmtree(home / ".cache")
-        assert (everything(store), store.admin.log.cells(range(999))) == (before, cells)
+        assert (everything(store), store.admin.log.cells(there)) == (before, cells)
         assert chains(store)[: len(hashes)] == hashes
         assert store.verify().ok
+
+
+def test_an_erased_page_stays_erased(path: Path, site: TierSite) -> None:
+    """A page erased while its session lies in the tier is erased there, and comes back as erased."""
+    with vmstore.open(path) as store:
+        archive(store, ["other", "plan"], grace_s=0, to=site.address)
+        vmstore.erase(store, page="p4", in_session="other")
+        before = store.session("other").context().messages()
+        assert "erased" in str(before) and store.verify().ok
+        unarchive(store, ["other", "plan"])
+        assert store.session("other").context().messages() == before and store.verify().ok
 
 
 def test_a_session_that_grows_is_left_again(path: Path, site: TierSite) -> None:
@@ -72,7 +83,7 @@ def test_a_backup_of_it_is_proven_and_restored(path: Path, site: TierSite, tmp_p
         archive(store, ALL, grace_s=0, to=site.address)
         before = everything(store)
         store.backup(tmp_path / "b")
-    vmstore.restore(tmp_path / "b", tmp_path / "again.vms")
+    vmstore.restore(tmp_path / "b", tmp_path / "again.vms", agreed=True)
     with vmstore.open(tmp_path / "again.vms") as store:
         assert everything(store) == before and store.verify().ok
     assert vmstore.doctor(path, full=True).ok

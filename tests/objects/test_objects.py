@@ -213,6 +213,17 @@ def test_half_an_object_is_never_taken_for_a_whole_one(failing: Failing, bucket:
     assert objects.get("a") == content
 
 
+def test_a_list_that_breaks_off_is_gone_on_with(port: int, bucket: str, failing: Failing) -> None:
+    """Lists of which half an answer came, or none, hold every object once, and by name."""
+    objects = objects_at(f"s3://{bucket}/team?endpoint=http://127.0.0.1:{failing.port}&region=us-east-1")
+    names = [f"a/{number:02}" for number in range(12)]
+    for name in names:
+        objects.put(name, b"x")
+    failing.faults += [("GET", "half"), ("GET", "503"), ("GET", "half")]
+    assert [info.name for info in objects.list("a")] == names
+    assert failing.faults == []
+
+
 def test_what_is_not_there_is_named(port: int, bucket: str) -> None:
     """A bucket that is not there, and a server that does not answer, are errors that name the address."""
     objects = objects_at(f"s3://no-such-bucket?endpoint=http://127.0.0.1:{port}", wait_s=1)

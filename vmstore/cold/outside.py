@@ -29,16 +29,21 @@ class OutsideArchives:
         self._tiers: dict[str, _Tier] = {}
         self._reading = threading.Lock()
 
-    def fetch(self, uid: bytes, address: str) -> Path:
-        """A copy of a session's archive; StoreError where the tier is out of reach, CorruptError where it lacks it."""
+    def fetch(self, uid: bytes, address: str, *, newest: bool) -> Path:
+        """A copy of a session's archive; StoreError where the tier is out of reach, CorruptError where it lacks it.
+
+        By the manifest that was read last, or by the `newest`.
+        """
         with self._reading:
+            if newest:
+                self._tiers.pop(address, None)
             known = address in self._tiers
             try:
                 return self._copy(uid, address)
             except CorruptError:
                 if not known:
                     raise
-            del self._tiers[address]  # it was published again since
+            del self._tiers[address]  # it was published again since, and what it named is gone
             return self._copy(uid, address)
 
     def _copy(self, uid: bytes, address: str) -> Path:

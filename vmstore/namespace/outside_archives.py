@@ -29,6 +29,6 @@ class _Outside:
 
         return OutsideArchives(self._namespace)
 
-    def fetch(self, uid: bytes, address: str) -> Path:
+    def fetch(self, uid: bytes, address: str, newest: bool) -> Path:
         """A copy of a session's archive."""
-        return self._archives.fetch(uid, address)
+        return self._archives.fetch(uid, address, newest=newest)

@@ -24,6 +24,7 @@ from vmstore.errors import InputError, StoreError
 from vmstore.objects.port import ObjectInfo, check_name, exists
 
 QUERY = ("endpoint", "region", "style")
+LIST_TRIES = 4  # the client asks again for what it gets no answer to, and not where one broke off
 STYLES = ("path", "virtual")
 ONE_PUT_BYTES = 64 << 20  # longer ones go up in parts, which still only create
 FAULTS = (BaseError, OSError)  # what is not there comes as Python's own error
@@ -109,14 +110,20 @@ class S3Objects:
         return self._asked(name, read)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """The objects below a prefix, by name."""
+        """The objects below a prefix, by name; a list that broke off is gone on with."""
         _enter()
-        try:
-            for some in obstore.list(self._store, check_name(prefix) if prefix else None):
-                for meta in some:
-                    yield ObjectInfo(meta["path"], meta["size"], int(meta["last_modified"].timestamp() * 1_000_000))
-        except FAULTS as error:
-            raise self._failed(prefix, error) from error
+        last, tries = "", 0
+        while True:
+            try:
+                for some in obstore.list(self._store, check_name(prefix) if prefix else None, offset=last or None):
+                    for meta in some:
+                        last, tries = meta["path"], 0
+                        yield ObjectInfo(last, meta["size"], int(meta["last_modified"].timestamp() * 1_000_000))
+                return
+            except FAULTS as error:
+                tries += 1
+                if tries == LIST_TRIES or isinstance(error, DENIED + MISSING):
+                    raise self._failed(prefix, error) from error
 
     def delete(self, name: str) -> bool:
         """Removes an object."""

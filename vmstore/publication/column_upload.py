@@ -7,6 +7,7 @@ from pathlib import Path
 from vmstore.cold.manifest import PublishedSegment
 from vmstore.cold.tier import ColdTier
 from vmstore.columns.schema import TABLES
+from vmstore.columns.segment import SegmentFolder
 from vmstore.columns.segments import Segments
 from vmstore.log.port import Progress
 from vmstore.namespace.folder import COLUMNS
@@ -28,13 +29,11 @@ def column_upload(ns: Namespace, progress: Progress | None = None) -> Upload | N
         finally:
             shelf.close()
         known = {segment.name: segment for segment in there}
-        return [
-            known.get(segment.path.name)
-            or PublishedSegment(
-                segment.path.name,
-                {name: tier.put(f"segments/{name}", segment.table(name).read_bytes()) for name in TABLES},
-            )
-            for segment in found
-        ]
+        return [known.get(segment.path.name) or _uploaded(tier, segment) for segment in found]
 
     return upload
+
+
+def _uploaded(tier: ColdTier, segment: SegmentFolder) -> PublishedSegment:
+    files = {name: tier.put(f"segments/{name}", segment.table(name).read_bytes()) for name in TABLES}
+    return PublishedSegment(segment.path.name, files)

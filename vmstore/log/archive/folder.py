@@ -46,8 +46,8 @@ REMEDY = "put it back from a backup; everything else works without it"
 
 
 T = TypeVar("T")
-Fetch = Callable[[bytes, str], Path]
-"""Gives a copy of a session's archive from an address, by the session's uid."""
+Fetch = Callable[[bytes, str, bool], Path]
+"""Gives a copy of a session's archive from an address, by the session's uid; or, where it says so, of what is new."""
 
 
 class _Opened(msgspec.Struct):
@@ -94,10 +94,10 @@ class Archives:
             file.write(address.encode() + b"\n")
         destroy(self.folder, self.path(uid))
 
-    def _place_of(self, uid: bytes) -> Path:
+    def _place_of(self, uid: bytes, *, newest: bool = False) -> Path:
         """The path of a session's archive, fetched where it lies elsewhere."""
         address = None if self.fetch is None else self.address(uid)
-        return self.path(uid) if address is None or self.fetch is None else self.fetch(uid, address)
+        return self.path(uid) if address is None or self.fetch is None else self.fetch(uid, address, newest)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -130,6 +130,16 @@ class Archives:
         Raises CorruptError, naming the file, where it is damaged or does not hold them.
         """
         path = self._place_of(uid)
+        found = self._read_in(uid, path, numbers)
+        if found is not None and len(found) < len(set(numbers)) and path != self.path(uid):
+            path = self._place_of(uid, newest=True)  # it was published again since
+            found = self._read_in(uid, path, numbers)
+        if found is not None and len(found) < len(set(numbers)):
+            raise CorruptError(f"{path} is older than the log, and lacks cells that it names: {REMEDY}")
+        return found
+
+    def _read_in(self, uid: bytes, path: Path, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
+        """Those of some numbers that the file of a session's archive holds; None where it is gone."""
         with self._reading:
             file = self._open(uid, path)
             if file is None:
@@ -140,8 +150,6 @@ class Archives:
                 found = self._found(file, numbers)  # it was rewritten meanwhile
         if found is None:
             raise CorruptError(f"{path} is damaged: {REMEDY}")
-        if len(found) < len(set(numbers)):
-            raise CorruptError(f"{path} is older than the log, and lacks cells that it names: {REMEDY}")
         return found
 
     def _found(self, file: ArchiveFile, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
