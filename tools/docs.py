@@ -40,7 +40,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Know": ("facts", "tags", "embeddings", "work", "plans", "tasks", "observations"),
     "Doors": ("api", "aio", "mcp", "langgraph", "agents", "pydantic_ai", "chuk", "serve", "exports", "notes"),
     "Keep": ("care", "sharing", "fleets", "retention", "erasure", "encryption", "seals", "columns", "release"),
-    "Inside": ("log", "postgres", "mutations", "views", "sizing", "performance", "reliability"),
+    "Inside": ("log", "postgres", "cold", "mutations", "views", "sizing", "performance", "reliability"),
 }
 ROOT_PAGES = ("ARCHITECTURE", "GLOSSARY", "CONTRIBUTING", "SECURITY", "CHANGELOG")
 FENCE = re.compile(r"^(```\w+) (\S+)$", re.MULTILINE)  # a block that is a file of that name

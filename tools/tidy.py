@@ -47,6 +47,11 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
         ("vmstore/objects/address.py", "vmstore"),
+        # A tier is read where an address names one, numpy and the lake's libraries where somebody asks for them.
+        ("vmstore/namespace/backends/outside_archives.py", "vmstore"),
+        ("vmstore/namespace/backends/cold.py", "vmstore"),
+        ("vmstore/maintenance/publish.py", "vmstore"),
+        ("vmstore/store/parts/single_sessions.py", "vmstore"),
         ("vmstore/publication/lake.py", "deltalake"),
         ("vmstore/publication/lake.py", "pyiceberg"),
         ("vmstore/core/system/after_fork.py", "ctypes"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from vmstore.maintenance.doctor import doctor
     from vmstore.maintenance.embedding_worker import EmbeddingWorker
     from vmstore.maintenance.embeddings import embedded
+    from vmstore.maintenance.publish import publish
     from vmstore.namespace.costs import CostShare
     from vmstore.namespace.reports import (
         ArchivedSession,
@@ -72,7 +73,9 @@ if TYPE_CHECKING:
         PlannedPage,
         PlannedSession,
         Problem,
+        PublishedPart,
         PublishedViews,
+        PublishReport,
         RestoreReport,
         SealInfo,
         SkippedSession,
@@ -251,7 +254,8 @@ __all__ = [
     "Run", "Divergence", "SavedReplay", "Optimum", "ReplayCheck", "Difference",
     # the care of a store
     "Admin", "Catalog", "SearchIndex",
-    "backup", "restore", "archive", "unarchive", "merge", "migrate", "doctor", "ArchiveReport", "ArchivedSession",
+    "backup", "restore", "archive", "unarchive", "publish", "merge", "migrate", "doctor", "ArchiveReport",
+    "ArchivedSession", "PublishReport", "PublishedPart",
     "SkippedSession", "Backup", "BackupPart", "RestoreReport", "Columns", "ColumnSegment", "CompactionReport",
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
     "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "MigrationReport",
@@ -328,11 +332,13 @@ _HOMES = {
     "vmstore.store.parts.search_index": "SearchIndex",
     "vmstore.maintenance.backup": "backup restore",
     "vmstore.maintenance.archive": "archive unarchive",
+    "vmstore.maintenance.publish": "publish",
     "vmstore.transfer.merge": "merge",
     "vmstore.transfer.migrate": "migrate",
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
-        "ArchiveReport ArchivedSession SkippedSession Backup BackupPart Capability RestoreReport Columns ColumnSegment "
+        "ArchiveReport ArchivedSession SkippedSession PublishReport PublishedPart "
+        "Backup BackupPart Capability RestoreReport Columns ColumnSegment "
         "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
         "MigrationReport MigratedNamespace MigratedSession PublishedViews "

@@ -61,12 +61,12 @@ def test_copies_are_bounded(published: TierSite, tmp_path: Path) -> None:
     newest = published.tier.newest()
     assert newest is not None
     stored = [session.archive for session in newest.manifest.sessions]
-    room = sum(one.size for one in stored[:2])
+    room = sum(copy.size for copy in stored[:2])
     cache = ObjectCache(tmp_path / "cache", published.objects, size_max=room)
-    for one in (*stored, stored[0]):
-        assert cache.path(one).read_bytes() == published.objects.get(one.name)
+    for copy in (*stored, stored[0]):
+        assert cache.path(copy).read_bytes() == published.objects.get(copy.name)
         kept = [file.stat().st_size for file in (tmp_path / "cache" / "objects").iterdir()]
-        assert sum(kept) <= max(room, one.size)
+        assert sum(kept) <= max(room, copy.size)
     assert cache.fetched == len(stored) + 1
 
 
@@ -89,7 +89,7 @@ def test_two_processes_share_a_cache_and_two_machines_do_not(
 
 
 def test_a_store_opened_before_a_fork_reads_its_copies_after_it(published: TierSite) -> None:
-    """A forked child answers from the copies here; one that is not here it fetches, or says that S3 is out of reach."""
+    """A forked child answers from the copies here; what is not here it fetches, or says that S3 is out of reach."""
     with vmstore.open(published.address, "r") as cold:
         assert cold.session("other").context().messages()
         child = os.fork()
@@ -144,11 +144,11 @@ def test_a_manifest_of_which_the_answer_was_lost_is_written_once(
     with vmstore.open(path) as store:
         publish(store, site.address, "other")
         tier = address.tier("default")
-        found = tier.newest()
-        assert found is not None
+        newest = tier.newest()
+        assert newest is not None
         import msgspec
 
-        following = msgspec.structs.replace(found.manifest, number=2, before=found.sha256)
+        following = msgspec.structs.replace(newest.manifest, number=2, before=newest.sha256)
         failing.faults += [("PUT", "lost")]
         tier.add(following)
     assert site.tier.numbers() == [1, 2]

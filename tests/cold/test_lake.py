@@ -27,31 +27,35 @@ def counted(store: vmstore.Store) -> dict[str, int]:
     import duckdb
 
     files = store.admin.column_segments().segments
-    found = {}
+    counts = {}
     for name in TABLES:
-        listed = [f"{one.path}/{name}.parquet" for one in files]
+        listed = [f"{segment.path}/{name}.parquet" for segment in files]
         asked = "SELECT count(*) FROM read_parquet(?, union_by_name = true)"
-        found[name] = duckdb.connect().execute(asked, [listed]).fetchall()[0][0]
-    return found
+        counts[name] = duckdb.connect().execute(asked, [listed]).fetchall()[0][0]
+    return counts
 
 
 def options(site: TierSite) -> dict[str, str]:
     """How deltalake reaches a tier."""
     server = dict(parse_qsl(urlsplit(site.address).query))
-    given = {"AWS_ENDPOINT_URL": server.get("endpoint"), "AWS_REGION": server.get("region"), "AWS_ALLOW_HTTP": "true"}
-    return {key: value for key, value in given.items() if value}
+    settings = {
+        "AWS_ENDPOINT_URL": server.get("endpoint"),
+        "AWS_REGION": server.get("region"),
+        "AWS_ALLOW_HTTP": "true",
+    }
+    return {key: value for key, value in settings.items() if value}
 
 
 def delta_rows(site: TierSite, tables: dict[str, str]) -> dict[str, int]:
     """The rows of each table as deltalake reads them."""
     from deltalake import DeltaTable
 
-    found = {}
+    counts = {}
     for name, address in tables.items():
         table = DeltaTable(address, storage_options=options(site)).to_pyarrow_table()
         assert table.column_names == list(TABLES[name])
-        found[name] = table.num_rows
-    return found
+        counts[name] = table.num_rows
+    return counts
 
 
 def iceberg_rows(site: TierSite, tables: dict[str, str]) -> dict[str, int]:
@@ -59,15 +63,15 @@ def iceberg_rows(site: TierSite, tables: dict[str, str]) -> dict[str, int]:
     from pyiceberg.table import StaticTable
 
     server = dict(parse_qsl(urlsplit(site.address).query))
-    given = {"s3.endpoint": server.get("endpoint"), "s3.region": server.get("region")}
-    given |= {"s3.access-key-id": os.environ.get("AWS_ACCESS_KEY_ID"), "s3.secret-access-key": "tests"}
-    properties: Any = {key: value for key, value in given.items() if value}
-    found = {}
+    settings = {"s3.endpoint": server.get("endpoint"), "s3.region": server.get("region")}
+    settings |= {"s3.access-key-id": os.environ.get("AWS_ACCESS_KEY_ID"), "s3.secret-access-key": "tests"}
+    properties: Any = {key: value for key, value in settings.items() if value}
+    counts = {}
     for name, address in tables.items():
         table = StaticTable.from_metadata(address, properties).scan().to_arrow()
         assert table.column_names == list(TABLES[name])
-        found[name] = table.num_rows
-    return found
+        counts[name] = table.num_rows
+    return counts
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
@@ -90,15 +94,15 @@ def test_tables_hold_what_the_segments_do(path: Path, site: TierSite, form: str)
 
 def test_duckdb_reads_the_tables(path: Path, site: TierSite) -> None:
     """DuckDB counts the same kinds in a table of Delta as in the files, where its extension is at hand."""
-    found = pytest.importorskip("duckdb_extension_delta")
+    wheel = pytest.importorskip("duckdb_extension_delta")
     import duckdb
 
     if site.address.startswith("s3"):
         pytest.skip("the extension reaches S3 by httpfs and a secret of its own")
     with vmstore.open(path) as store:
         address = publish(store, site.address, tables=["delta"]).tables["delta"]["mutations"]
-        files = [f"{one.path}/mutations.parquet" for one in store.admin.column_segments().segments]
-    (extension,) = Path(str(found.__file__)).parent.rglob("*.duckdb_extension")
+        files = [f"{segment.path}/mutations.parquet" for segment in store.admin.column_segments().segments]
+    (extension,) = Path(str(wheel.__file__)).parent.rglob("*.duckdb_extension")
     db = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     db.execute(f"LOAD '{extension}'")
     expected = db.execute(KINDS.replace("mutations", "read_parquet(?, union_by_name = true)"), [files]).fetchall()

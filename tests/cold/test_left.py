@@ -96,7 +96,7 @@ def test_a_tier_that_lost_it_is_named(path: Path, site: TierSite, home: Path) ->
         newest = site.tier.newest()
         assert newest is not None
         uid = store.admin.views.execute("SELECT lower(hex(uid)) FROM sessions WHERE name = 'other'").get
-        gone = next(one.archive.name for one in newest.manifest.sessions if one.uid == uid)
+        gone = next(session.archive.name for session in newest.manifest.sessions if session.uid == uid)
         site.objects.delete(gone)
         with refused("cold-missing", CorruptError, gone):
             store.session("other").context().messages()

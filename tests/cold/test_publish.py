@@ -118,10 +118,10 @@ def test_a_sweep_spares_what_readers_may_have(path: Path, site: TierSite) -> Non
         publish(store, site.address, "other")
         now = store._ns.clock.now()
     assert sweep_tier(site.address, "default", now, dry_run=True).files == []
-    found = sweep_tier(site.address, "default", LATER, grace_s=0, dry_run=True)
-    assert not found.deleted and len(found.files) == 3, "an archive, a catalogue and a manifest"
-    assert sweep_tier(site.address, "default", LATER, grace_s=0).files == found.files
-    assert not set(found.files) & set(site.names)
+    report = sweep_tier(site.address, "default", LATER, grace_s=0, dry_run=True)
+    assert not report.deleted and len(report.files) == 3, "an archive, a catalogue and a manifest"
+    assert sweep_tier(site.address, "default", LATER, grace_s=0).files == report.files
+    assert not set(report.files) & set(site.names)
     with vmstore.open(site.address, "r") as cold:
         assert cold.verify().ok
 
@@ -213,7 +213,7 @@ def test_only_what_a_question_names_is_fetched(path: Path, site: TierSite, home:
     with vmstore.open(path) as store:
         publish(store, site.address, ALL)
         expected = list(store.query("PAGES page, tokens, text IN SESSION other"))
-        found = list(store.query("SEARCH 'miles' page, score IN SESSION other"))
+        hits = list(store.query("SEARCH 'miles' page, score IN SESSION other"))
 
     def copies() -> int:
         return len(list(home.rglob("*.archive")))
@@ -234,7 +234,7 @@ def test_only_what_a_question_names_is_fetched(path: Path, site: TierSite, home:
     with vmstore.open(site.address, "r") as cold:
         cold._ns.place.copies._objects = Counting(cold._ns.place.copies._objects)  # type: ignore[union-attr]
         assert list(cold.query("PAGES page, tokens, text IN SESSION other")) == expected
-        assert list(cold.query("SEARCH 'miles' page, score IN SESSION other")) == found
+        assert list(cold.query("SEARCH 'miles' page, score IN SESSION other")) == hits
         assert copies() == 1
         assert cold.session("other").context().messages()
         assert copies() == 1

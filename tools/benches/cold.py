@@ -34,9 +34,9 @@ def measure(bench: Bench) -> Iterator[Row]:
         bench.say("publishing")
         publish(opened, address)
     mutations = count * each
-    held = {kind: sum(file.stat().st_size for file in tier.glob(f"*/{kind}/*")) for kind in KINDS}
-    yield row(BYTES, [sum(held.values()) / mutations])
-    yield row(ARCHIVES, [held["archives"] / mutations])
+    sizes = {kind: sum(file.stat().st_size for file in tier.glob(f"*/{kind}/*")) for kind in KINDS}
+    yield row(BYTES, [sum(sizes.values()) / mutations])
+    yield row(ARCHIVES, [sizes["archives"] / mutations])
     yield row(FETCHED, _asked(bench, address, each // 2, fresh=True))
     yield row(COPIED, _asked(bench, address, each // 2, fresh=False))
 

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from vmstore.cold.place import cold_address
 from vmstore.core.aliases import old_keywords
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
@@ -26,6 +27,7 @@ from vmstore.log.cell_reader import key_under
 from vmstore.log.commit import NO_REQUEST
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
+from vmstore.maintenance.publish import publish
 from vmstore.namespace.backends.port import directory_of
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG
 from vmstore.namespace.namespace import Namespace
@@ -110,9 +112,6 @@ def _left_to(
     store: Archivable, log: SqliteLog, chosen: Sequence[_Chosen], to: str | os.PathLike[str], dry_run: bool
 ) -> str:
     """Publishes archived sessions, and leaves their contents to the tier; its address."""
-    from vmstore.cold.place import cold_address
-    from vmstore.maintenance.publish import publish
-
     address = cold_address(to)
     publish(store, to, [session.name for session in chosen], dry_run=dry_run)
     tier = address.tier(store._ns.name)

@@ -34,10 +34,10 @@ from vmstore.log.archive.folder import FORMER, Archives
 from vmstore.log.frame_encryption import FrameEncryption
 from vmstore.log.sqlite import SqliteLog
 from vmstore.namespace.backends.address import path_of
+from vmstore.namespace.backends.outside_archives import reach_outside
 from vmstore.namespace.effects import Agree, settle
 from vmstore.namespace.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.namespace.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
-from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Backup, BackupPart, RestoreReport
 from vmstore.namespace.signing_keys import public_key as read_public_key
 from vmstore.views.projection import Progress, Projection, room_of

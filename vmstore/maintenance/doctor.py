@@ -21,10 +21,10 @@ from vmstore.maintenance import checks
 from vmstore.maintenance.database_checks import looked_at
 from vmstore.namespace.backends.address import Address, backend_of
 from vmstore.namespace.backends.folder import FolderBackend
+from vmstore.namespace.backends.outside_archives import reach_outside
 from vmstore.namespace.backends.port import Backend
 from vmstore.namespace.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.namespace.folder import LOG, find, namespaces
-from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Health, LockedFile, NamespaceHealth, Symptom
 
 EXTRAS = (

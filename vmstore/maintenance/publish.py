@@ -12,7 +12,7 @@ from vmstore.cold.place import cold_address
 from vmstore.cold.tier import ColdTier
 from vmstore.errors import InputError
 from vmstore.log.port import Progress
-from vmstore.namespace.cold_tiers import StatedTier, state_tier
+from vmstore.namespace.cold_tiers import StatedTier, state_tier, stated_tiers
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import PublishReport, SweepReport
 from vmstore.publication.publish import Publication, Upload, holding
@@ -77,8 +77,6 @@ def _tables(tier: ColdTier, address: str) -> dict[str, dict[str, str]]:
 
 
 def _remember(ns: Namespace, address: str) -> None:
-    from vmstore.namespace.cold_tiers import stated_tiers
-
     if address not in {tier.address for tier in stated_tiers(ns)}:
         state_tier(ns, StatedTier(address, False))
 
@@ -88,7 +86,7 @@ def _nothing(address: str, dry_run: bool) -> PublishReport:
 
 
 def _columns(ns: Namespace, progress: Progress | None) -> Upload | None:
-    """What uploads the column segments; None where the extra is not installed."""
+    """The function that uploads the column segments; None where the extra is not installed."""
     try:
         from vmstore.publication.column_upload import column_upload
     except ImportError:

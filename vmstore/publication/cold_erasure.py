@@ -10,7 +10,7 @@ from vmstore.core.system.logger import notices
 from vmstore.errors import StoreError
 from vmstore.namespace.cold_tiers import StatedTier, state_tier, stated_tiers
 from vmstore.namespace.namespace import Namespace
-from vmstore.publication.publish import Publication, Standing
+from vmstore.publication.publish import Publication, SessionStanding
 
 ANY_AGE = 1 << 62
 
@@ -78,7 +78,7 @@ def _clear(ns: Namespace, stated: StatedTier) -> None:
     address.copies(tier.objects, ns.name).keep_only(tier.manifest(), erasing=True)
 
 
-def _stale(ns: Namespace, work: Publication, there: dict[str, PublishedSession]) -> list[Standing]:
+def _stale(ns: Namespace, work: Publication, there: dict[str, PublishedSession]) -> list[SessionStanding]:
     """The sessions here of which a tier has more than is left of them."""
     rows: Any = ns.views.execute("SELECT session, uid FROM sessions").fetchall()
     keys = {key for key, uid in rows if bytes(uid).hex() in there}

@@ -6,9 +6,7 @@ The Parquet files stay where they lie. deltalake and pyiceberg come with the ext
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -38,7 +36,10 @@ def written(form: str, tier: ColdTier, address: str, manifest: Manifest) -> list
             code="no-segments",
         )
     try:
-        return [write(tier, address, name, [segment.files[name] for segment in manifest.segments]) for name in TABLES]
+        return [
+            write(tier, address, name, [segment.files[name] for segment in manifest.segments], manifest.at)
+            for name in TABLES
+        ]
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("deltalake", "pyiceberg", "pyarrow", "sqlalchemy"):
             raise
@@ -58,7 +59,7 @@ def _place(address: str) -> tuple[str, dict[str, str]]:
 # ---- Delta Lake
 
 
-def _delta(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject]) -> LakeTable:
+def _delta(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject], at_us: int) -> LakeTable:
     """A table in the folder of its files; a version more where these changed."""
     from deltalake import DeltaTable, Field, Schema
     from deltalake.exceptions import TableNotFoundError
@@ -71,8 +72,9 @@ def _delta(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject
     folder = f"{root}/{tier.namespace}/segments/{name}"
     schema = Schema([Field(column, "long", nullable=True) for column in TABLES[name]])
     names = [stored.name.rpartition("/")[2] for stored in files]
-    now = int(time.time() * 1000)
-    adds = [AddAction(one, stored.size, {}, now, True, "{}") for one, stored in zip(names, files, strict=True)]
+    adds = [
+        AddAction(one, stored.size, {}, at_us // 1000, True, "{}") for one, stored in zip(names, files, strict=True)
+    ]
     try:
         table = DeltaTable(folder, storage_options=given)
     except TableNotFoundError:
@@ -88,8 +90,8 @@ def _delta(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject
 # ---- Apache Iceberg
 
 
-def _iceberg(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject]) -> LakeTable:
-    """A table's metadata, written anew beside the segments where the files changed; the former is removed."""
+def _iceberg(tier: ColdTier, address: str, name: str, files: Sequence[StoredObject], at_us: int) -> LakeTable:
+    """A table's metadata beside the segments, written again where the files changed; the former is removed."""
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField
@@ -118,12 +120,9 @@ def _iceberg(tier: ColdTier, address: str, name: str, files: Sequence[StoredObje
 
 
 def _properties(server: dict[str, str]) -> dict[str, str]:
-    """The settings by which pyiceberg reaches a server of S3, keys from the environment."""
+    """The settings by which pyiceberg reaches a server of S3; it finds keys in the environment itself."""
     given = {
         "s3.endpoint": server.get("endpoint"),
         "s3.region": server.get("region"),
-        "s3.access-key-id": os.environ.get("AWS_ACCESS_KEY_ID"),
-        "s3.secret-access-key": os.environ.get("AWS_SECRET_ACCESS_KEY"),
-        "s3.session-token": os.environ.get("AWS_SESSION_TOKEN"),
     }
     return {key: value for key, value in given.items() if value is not None}

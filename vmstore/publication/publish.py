@@ -40,7 +40,7 @@ NEW, GREW, ERASING = "new", "grew", "erased"
 Upload = Callable[[ColdTier, list[PublishedSegment]], list[PublishedSegment]]
 
 
-class Standing(NamedTuple):
+class SessionStanding(NamedTuple):
     """A session here, as it would stand in a manifest, and the commits that its archive would hold."""
 
     name: str
@@ -74,7 +74,7 @@ class Publication:
 
     # ---- which sessions
 
-    def chosen(self, names: Sequence[str], older_than_s: float | None) -> list[Standing]:
+    def chosen(self, names: Sequence[str], older_than_s: float | None) -> list[SessionStanding]:
         """The sessions named, or old, or all; with those they were forked from."""
         ns = self._ns
         views = ns.views
@@ -87,7 +87,7 @@ class Publication:
             rows = views.execute("SELECT session FROM sessions WHERE hidden = 0").fetchall()
         return self.standing({key for (key,) in rows})
 
-    def standing(self, keys: set[int]) -> list[Standing]:
+    def standing(self, keys: set[int]) -> list[SessionStanding]:
         """Sessions by their keys, and those they were forked from, in the order of the log; within `asking`."""
         views: Any = self._ns.views
         wanted = set(keys)
@@ -116,7 +116,7 @@ class Publication:
                 past_cells=sum(int(cells) for cells, _ in counts[:-1]),
                 erased=sum(int(views.execute(_ERASED, (one.session, one.upto)).get) for one in portions),
             )
-            found.append(Standing(mine.name, entry, portions))
+            found.append(SessionStanding(mine.name, entry, portions))
         return found
 
     def _key(self, name: str) -> int:
@@ -128,7 +128,7 @@ class Publication:
 
     # ---- publishing
 
-    def publish(self, standing: Sequence[Standing], *, dry_run: bool = False) -> PublishReport:
+    def publish(self, standing: Sequence[SessionStanding], *, dry_run: bool = False) -> PublishReport:
         """Uploads what is not there, then the manifest; decides again where another publisher was first."""
         while True:
             found = self._tier.newest()
@@ -138,7 +138,7 @@ class Publication:
                 if error.code != "object-exists":
                     raise
 
-    def _once(self, found: FoundManifest | None, standing: Sequence[Standing], dry_run: bool) -> PublishReport:
+    def _once(self, found: FoundManifest | None, standing: Sequence[SessionStanding], dry_run: bool) -> PublishReport:
         ns = self._ns
         there = self._there(found)
         parts, skipped = [], []
@@ -194,8 +194,8 @@ class Publication:
             )
         return {session.uid: session for session in manifest.sessions}
 
-    def _lacking(self, there: PublishedSession | None, session: Standing) -> str | None:
-        """Why a session has to be published; None where it is there as it is here, or longer."""
+    def _lacking(self, there: PublishedSession | None, session: SessionStanding) -> str | None:
+        """Returns why a session has to be published; None where it is there as it is here, or longer."""
         if there is None:
             return NEW
         entry, ns = session.entry, self._ns
@@ -212,7 +212,7 @@ class Publication:
             return GREW
         return ERASING if there.erased < entry.erased and there.position == entry.position else None
 
-    def _session(self, session: Standing) -> PublishedSession:
+    def _session(self, session: SessionStanding) -> PublishedSession:
         """Uploads the archive of a session, once, and says what it holds."""
         asked = session.entry.uid, session.entry.position, session.entry.erased
         if asked not in self._made:
@@ -220,7 +220,7 @@ class Publication:
                 self._made[asked] = self._archive(session, folder / "session.archive")
         return self._made[asked]
 
-    def _archive(self, session: Standing, path: Path) -> PublishedSession:
+    def _archive(self, session: SessionStanding, path: Path) -> PublishedSession:
         log = self._ns.log
         vault: NoEncryption = PLAIN
         under: Under = _no_key

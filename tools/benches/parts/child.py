@@ -111,9 +111,9 @@ def as_of(address: str, name: str, position: str) -> None:
     assert ColdBackend is not None, "it is loaded when an address names it"
     started = time.process_time()
     with vmstore.open(address, "r") as store:
-        found = store.session(name).pages(position=int(position))
+        pages = store.session(name).pages(position=int(position))
         seconds = time.process_time() - started
-    assert found, "the session is there"
+    assert pages, "the session is there"
     _tell(seconds=seconds, peak=peak_mb())
 
 

@@ -63,7 +63,7 @@ class ColdPlace:
     unmark = mark
 
     def marked(self) -> bool:
-        """Nothing is erased here."""
+        """Returns False: erasures happen in the store it came from."""
         return False
 
     def sizes(self) -> Sizes:

@@ -18,10 +18,10 @@ from vmstore.errors import InputError, ReadOnlyError, StoreError
 from vmstore.log.blobs import flush
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.backends.outside_archives import reach_outside
 from vmstore.namespace.backends.port import Attachment, Opening, Sizes
 from vmstore.namespace.encryption import KEYS, Key, encrypted, key_for, making, none_plain_beside, vault_of
 from vmstore.namespace.folder import ARCHIVE, ERASING, LOG, find, is_archive, namespaces, sizes
-from vmstore.namespace.outside_archives import reach_outside
 from vmstore.namespace.reports import Capability, PublishedViews
 from vmstore.namespace.view_file import open_views
 from vmstore.views.projection import Projection, room_of

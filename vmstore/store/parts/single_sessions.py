@@ -4,27 +4,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vmstore.namespace.namespace import Namespace
 
 if TYPE_CHECKING:
-    from vmstore.store.store import Store
     from vmstore.vmql.execution.engine import QueryEngine
     from vmstore.vmql.syntax.nodes import Statement
 
 OPEN_MAX = 8
 
 
-class SingleSessions:
+class Askable(Protocol):
+    """A store of one session, as far as it is needed here."""
+
+    @property
+    def _questions(self) -> QueryEngine:
+        """The engine that answers its queries."""
+        ...
+
+    def close(self) -> None:
+        """Closes the files."""
+        ...
+
+
+S = TypeVar("S", bound=Askable)
+
+
+class SingleSessions(Generic[S]):
     """The sessions of a namespace that were asked by themselves, the last used last."""
 
-    def __init__(self, namespace: Namespace, make: Callable[[Namespace], Store]) -> None:
+    def __init__(self, namespace: Namespace, make: Callable[[Namespace], S]) -> None:
         self._ns = namespace
         self._make = make
-        self._open: OrderedDict[str, Store] = OrderedDict()
+        self._open: OrderedDict[str, S] = OrderedDict()
 
-    def of(self, name: str) -> Store | None:
+    def of(self, name: str) -> S | None:
         """A store of one session; None where views of all are at hand, or none has the name."""
         ns = self._ns
         if ns.place is None or not ns.place.parted:
@@ -44,7 +59,7 @@ class SingleSessions:
         return self._open[name]
 
     def asker(self, text: str | Statement, session: str | None, params: Mapping[str, Any]) -> QueryEngine | None:
-        """What answers a statement that asks one session, of that one alone; None where all have to be at hand."""
+        """The engine for a statement that asks one session, of that one alone; None where all have to be at hand."""
         if self._ns.place is None or not self._ns.place.parted:
             return None
         from vmstore.vmql.parse import parse
