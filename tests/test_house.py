@@ -33,6 +33,7 @@ HOMES = (
     *("vmstore.proxy.forward", "vmstore.proxy.headers", "vmstore.proxy.serve"),
     *("vmstore.serve.app", "vmstore.serve.namespaces", "vmstore.serve.server"),
     "vmstore.chat.screens",
+    "vmstore.publication.column_upload",
 )
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 

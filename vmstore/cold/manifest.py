@@ -61,8 +61,9 @@ class PublishedSegment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The objects of a namespace in a tier at one time.
 
-    `before` is SHA-256 of the manifest before, `at` in microseconds since 1970, `namespace` its uid. Sessions come after those they were forked from. `tables` are the forms in which other
-    engines have the segments, `delta` and `iceberg`, and which each later publication goes on with.
+    `before` is SHA-256 of the manifest before, `at` in microseconds since 1970, `namespace` its uid. Sessions come
+    after those they were forked from. `tables` are the forms in which other engines have the segments, `delta` and
+    `iceberg`, and which each later publication goes on with.
     """
 
     kind: str

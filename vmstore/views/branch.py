@@ -91,6 +91,7 @@ def holder_of(db: apsw.Connection, position: int) -> int | None:
     that one was forked later than this, nothing of its own was inherited.
     """
     rows: list[Any] = db.execute("SELECT session FROM commits WHERE last = ? LIMIT 2", (position,)).fetchall()
+    assert len(rows) < 3, "two are enough to know that there are several"
     return int(rows[0][0]) if len(rows) == 1 else None
 
 

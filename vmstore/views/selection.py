@@ -38,6 +38,9 @@ def select(db: apsw.Connection, wanted: Sequence[tuple[int, int]]) -> list[Porti
         for stretch in Branch(db, session).upto(position):
             upto[stretch.session] = max(upto.get(stretch.session, 0), min(stretch.high, position))
     asked = {session for session, _ in wanted}
+    assert asked <= upto.keys(), (
+        "a session has at least the commit that opens it, so none that is asked for is left out"
+    )
     return [_portion(db, session, position, session in asked) for session, position in sorted(upto.items())]
 
 
@@ -48,6 +51,7 @@ def _portion(db: apsw.Connection, session: int, upto: int, asked: bool) -> Porti
         "SELECT ordinal, last FROM commits WHERE session = ? AND last <= ? ORDER BY last", (session, upto)
     ):
         ordinals.append(ordinal)
+    assert last <= upto, "a portion ends with a commit, at or before where it is cut"
     uid, name = db.execute("SELECT uid, name FROM sessions WHERE session = ?", (session,)).get
     return Portion(session, uid, name, last, asked, ordinals)
 
@@ -88,5 +92,6 @@ def commits_as_they_lie(log: Log, portion: Portion) -> Iterator[Commit]:
 def _with_cells(log: Log, portion: Portion, read: Callable[[Iterable[int]], dict[int, Cell]]) -> Iterator[Commit]:
     for commit in read_commits(log, portion.ordinals):
         sealed = {commit.cell + index: commit.commitment(index) for index in range(commit.cell_count)}
+        assert len(sealed) == commit.cell_count, "each cell of a commit has a number of its own"
         found = whole_cells(log, sealed, read(sealed)) if sealed else {}
         yield msgspec.structs.replace(commit, cells=tuple(found[number] for number in sealed))
