@@ -70,6 +70,7 @@ class Publication:
         self._segments = segments
         self._progress = progress
         self._tables = tables
+        self._erasures = Erasures(ns.log)
         self._made: dict[tuple[str, int, int], PublishedSession] = {}  # by uid, position and cells erased
 
     # ---- which sessions
@@ -129,7 +130,11 @@ class Publication:
     # ---- publishing
 
     def publish(self, standing: Sequence[SessionStanding], *, dry_run: bool = False) -> PublishReport:
-        """Uploads what is not there, then the manifest; decides again where another publisher was first."""
+        """Uploads what is not there, then the manifest; decides again where another publisher was first.
+
+        The caller keeps erasures waiting.
+        """
+        self._erasures.follow()
         while True:
             found = self._tier.newest()
             try:
@@ -226,8 +231,7 @@ class Publication:
         under: Under = _no_key
         if isinstance(log, SqliteLog):
             vault, under = log.vault, partial(key_under, log.file)
-        erasures = Erasures(log)
-        erasures.follow()
+        erasures = self._erasures
         portions = [map(partial(_without, erasures), commits_as_they_lie(log, one)) for one in session.portions]
         uids = {portion.session: portion.uid for portion in session.portions}
         commits, source = chained(chain.from_iterable(portions), uids, erasures.position, under)
