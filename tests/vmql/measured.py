@@ -134,8 +134,10 @@ class _Measured:
 
     def factor(self, position: int) -> int:
         """What makes real tokens of estimated ones, in parts per million."""
-        told = [f.mutation for f, _, _ in self.facts if isinstance(f.mutation, m.Configure) and f.position <= position]
-        return told[-1].factor_ppm if told else 1_000_000
+        configured = [
+            f.mutation for f, _, _ in self.facts if isinstance(f.mutation, m.Configure) and f.position <= position
+        ]
+        return configured[-1].factor_ppm if configured else 1_000_000
 
     def budget(self, position: int) -> int:
         """What a prompt may hold there, in estimated tokens."""
@@ -160,15 +162,15 @@ class _Measured:
         yield from self._prefix()
         made = self.of(m.Compress)
         yield "forms", len(made)
-        abstracts = [(at, one) for at, _, one in made if one.level == Level.ABSTRACT]
+        abstracts = [(at, act) for at, _, act in made if act.level == Level.ABSTRACT]
         yield (
             "compression",
             _share(
-                sum(one.tokens for _, one in abstracts),
-                sum(self.before(at).forms[one.page][0] or 0 for at, one in abstracts),
+                sum(act.tokens for _, act in abstracts),
+                sum(self.before(at).forms[act.page][0] or 0 for at, act in abstracts),
             ),
         )
-        recalls = [one.corrected for _, _, one in self.of(m.Recall)]
+        recalls = [act.corrected for _, _, act in self.of(m.Recall)]
         yield "recalls", len(recalls)
         yield "recall_success", _share(len(recalls) - sum(recalls), len(recalls))
         yield "effective", _share(self._cited(), sum(pack.tokens for _, _, pack in packs))
@@ -192,7 +194,7 @@ class _Measured:
         yield "faults", faults
         yield "served", len(served)
         yield "denied", len(denied)
-        yield "fault_tokens", sum(one.tokens for _, _, one in served)
+        yield "fault_tokens", sum(act.tokens for _, _, act in served)
         yield "fault_rate", _share(faults, len(references))
         yield "hit_rate", _share(len(references) - faults, len(references))
         yield "faults_a_turn", _share(faults, len(turns))
@@ -218,24 +220,24 @@ class _Measured:
     def _repeated(self, turn: int, upto: int) -> int:
         """Faults of what was missed in the five turns up to one already, a turn, in parts per million."""
         missed = [
-            self._topic(one.page)
-            for at, when, one in self.of(m.FaultIn, m.FaultDenied)
-            if one.page and turn - 5 < when and at < upto
+            self._topic(act.page)
+            for at, when, act in self.of(m.FaultIn, m.FaultDenied)
+            if act.page and turn - 5 < when and at < upto
         ]
         return (len(missed) - len(set(missed))) * 1_000_000 // max(1, min(5, turn))
 
     def _topic(self, page: int) -> Any:
         """The first topic that a page was said to be about as it was made; the page itself where none was."""
-        born = next((one for at, _, one in self.of(m.Create) if at == page), None)
+        born = next((act for at, _, act in self.of(m.Create) if at == page), None)
         labels = b"" if born is None or born.labels is None else self.model.cell(self.session, page, born.labels)
-        found = re.search(rb'"topic:([^"]*)"', labels)
-        return page if found is None or not found[1] else found[1]
+        matched = re.search(rb'"topic:([^"]*)"', labels)
+        return page if matched is None or not matched[1] else matched[1]
 
     def _decided(self) -> Iterator[tuple[str, float | None]]:
-        gone = [one for _, _, one in self.of(m.Evict) if one.cause != Cause.THOUGHT]
-        yield "evictions", sum(one.level is None for one in gone)
-        yield "freed_tokens", sum(one.tokens for one in gone)
-        yield "compressions", sum(one.level is not None for one in gone)
+        gone = [act for _, _, act in self.of(m.Evict) if act.cause != Cause.THOUGHT]
+        yield "evictions", sum(act.level is None for act in gone)
+        yield "freed_tokens", sum(act.tokens for act in gone)
+        yield "compressions", sum(act.level is not None for act in gone)
         waiting, hits = set[int](), 0
         for fact, _, _ in self.live:
             match fact.mutation:
@@ -257,14 +259,14 @@ class _Measured:
     def _prompts(self) -> list[dict[int, tuple[int, int, int, int]]]:
         """Rank, page, content and tokens of each page that the packs since the settings put into each prompt."""
         here: dict[int, tuple[int, int, int, int]] = {}
-        found = []
+        prompts = []
         for at, _, pack in self.of(m.Pack):
             forms = self.before(at).forms
             here = {page: shown for page, shown in here.items() if page not in pack.left}
             for page, content, level, rank in pack.entered:
                 here[page] = rank, page, content, forms[page].get(level) or 0
-            found.append(dict(here))
-        return found
+            prompts.append(dict(here))
+        return prompts
 
     def _voided(self) -> list[int]:
         """The tokens of each request before from the first place on where the next has another content."""
@@ -308,7 +310,7 @@ class _Measured:
 
     def _times(self) -> Iterator[tuple[str, float | None]]:
         began, ended = self.live[0][0].at, max(0, *(fact.at for fact, _, _ in self.live))
-        evictions = sum(one.level is None and one.cause != Cause.THOUGHT for _, _, one in self.of(m.Evict))
+        evictions = sum(act.level is None and act.cause != Cause.THOUGHT for _, _, act in self.of(m.Evict))
         yield "evictions_a_minute", round(evictions * 60_000_000 / (ended - began), 6) if ended > began else None
         waiting, took = list[Any](), list[int]()
         for fact, _, _ in self.live:
@@ -319,33 +321,33 @@ class _Measured:
                 waiting = []
         took.sort()
         yield "fault_latency_p95_ms", took[-(-len(took) * 95 // 100) - 1] / 1000 if took else None
-        told = [fact.mutation for fact, _, _ in self.live]
-        said = sum(len(m.wire(one)) + 64 * _cells(one) for one in told)
-        yield "overhead", _share(said, sum(one.size for one in told if isinstance(one, m.Create | m.Update)))
+        mutations = [fact.mutation for fact, _, _ in self.live]
+        written = sum(len(m.wire(act)) + 64 * _cells(act) for act in mutations)
+        yield "overhead", _share(written, sum(act.size for act in mutations if isinstance(act, m.Create | m.Update)))
 
     def _searched(self) -> Iterator[tuple[str, float | None]]:
-        searches, given, used, there = self.of(m.Search), 0, 0, 0
+        searches, pages_given, used, there = self.of(m.Search), 0, 0, 0
         uses = [
-            (at, turn, one.page)
-            for at, turn, one in self.of(m.Cite, m.Reference)
-            if isinstance(one, m.Cite) or one.use in USES
+            (at, turn, act.page)
+            for at, turn, act in self.of(m.Cite, m.Reference)
+            if isinstance(act, m.Cite) or act.use in USES
         ]
         for at, turn, search in searches:
             pages, here = set(search.found), self.before(at).shown
-            given += len(pages)
+            pages_given += len(pages)
             used += len(pages & {page for later, when, page in uses if later > at and when < turn + 2})
             there += len(pages & here.keys())
         yield "searches", len(searches)
-        yield "searched_pages", given
+        yield "searched_pages", pages_given
         yield "searched_used", used
-        yield "searched_used_share", _share(used, given)
+        yield "searched_used_share", _share(used, pages_given)
         yield "searched_in_prompt", there
         yield "searched_tokens", sum(search.tokens for _, _, search in searches)
 
     def _reasons(self) -> Iterator[tuple[str, float | None]]:
-        asked = [one.reason for _, _, one in self.of(m.Reference) if one.use == Use.FAULT]
-        answered = [self._asked(turn, one, at) for at, turn, one in self.of(m.FaultDenied)]
-        refused = [one.reason for one in answered if one is not None]
+        asked = [act.reason for _, _, act in self.of(m.Reference) if act.use == Use.FAULT]
+        answered = [self._asked(turn, act, at) for at, turn, act in self.of(m.FaultDenied)]
+        refused = [act.reason for act in answered if act is not None]
         for reason in FaultReason:
             count = asked.count(reason)
             yield f"share_{reason.word}", _share(count, len(asked))

@@ -95,8 +95,8 @@ def _words(naive: Any, session: str, position: int) -> dict[int, Row]:
     for fact in naive.model.seen(session, position):
         match fact.mutation:
             case m.Approve(page=page, granted=granted, who=who) if page:
-                said = None if who is None else naive.model.cell(session, fact.position, who).decode()
-                words[page] = {"approval": "approved" if granted else "denied", "approved_by": said}
+                name = None if who is None else naive.model.cell(session, fact.position, who).decode()
+                words[page] = {"approval": "approved" if granted else "denied", "approved_by": name}
             case m.Update(page=page) if words.get(page, {}).get("approval") == "approved":
                 words[page] = {"approval": None, "approved_by": None}
     return words

@@ -120,12 +120,14 @@ def test_metrics_are_the_sessions_numbers(store: Store) -> None:
     assert store.query("METRICS IN SESSION plain").to_dicts() == []
 
 
-@pytest.mark.parametrize("told", [b'{"l0_tokens_max":0}', b'{"l0_tokens_max":0,"mark_soft":7,"rules":"none","zone":5}'])
-def test_settings_that_no_session_takes_are_measured(told: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b'{"l0_tokens_max":0}', b'{"l0_tokens_max":0,"mark_soft":7,"rules":"none","zone":5}']
+)
+def test_settings_that_no_session_takes_are_measured(content: bytes) -> None:
     """A log by other hands may hold a budget of nothing and impossible values: METRICS tells the first as it is."""
     author = Author(engine_over())
     author.do_say(Deed("say", d=2))
-    author.batch.add(Settings(author.batch.cell(told)))
+    author.batch.add(Settings(author.batch.cell(content)))
     for what in ("say", "pack", "evict", "fault", "end"):
         getattr(author, f"do_{what}")(Deed(what, d=3))
     author.commit()

@@ -23,7 +23,7 @@ from vmstore.replay.stimuli import RecordedForm, StimulusCommit
 from vmstore.vm.kernel.eviction import Compression
 from vmstore.vm.kernel.kernel import Kernel
 from vmstore.vm.kernel.managed_page import ManagedPage
-from vmstore.vm.kernel.settings import PPM, KernelSettings, encoded
+from vmstore.vm.kernel.settings import PPM, KernelSettings, decoded, encoded
 from vmstore.vm.kernel.settings import changed as settings_with
 from vmstore.vm.kernel.state import State
 from vmstore.vm.kernel.window import membership
@@ -206,9 +206,12 @@ class Redecision:
         return msgspec.structs.replace(evict, level=level, content=form.position, tokens=resident.tokens - form.tokens)
 
     def _replaced(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Recorded settings with what is changed."""
+        """Recorded settings with what is changed; InputError where no session could have it."""
         kept = {name: value for name, value in values.items() if name not in self._changed}
-        return kept if self._begun and self.state.settings is not None else kept | self._changed
+        if self._begun and self.state.settings is not None:
+            return kept
+        settings_with(decoded(self.state.settings, encoded(kept)), self._changed)
+        return kept | self._changed
 
     def _read(self, position: int, ref: m.CellRef) -> bytes:
         return self._settings

@@ -24,6 +24,7 @@ from vmstore.vmql.execution.engine import QueryEngine
 
 if TYPE_CHECKING:
     from vmstore.maintenance.columns import ColumnStore
+    from vmstore.views.projectors.redactions import UntoldFiles
 
 LANES_MAX = 4_096
 _ANSWERED = "SELECT 1 FROM calls WHERE session = ? AND call = ? AND replied = ?"
@@ -226,6 +227,13 @@ class OpenQueryHost:
             return self._columns.relations(beside, suffix) if suffix else self._columns.tables()
         except InputError:  # numpy or duckdb is not there
             return None
+
+    def untold(self) -> UntoldFiles:
+        """The files that no prompt may hold by now, in whichever session."""
+        from vmstore.views.projectors.redactions import untold_files
+
+        with self._ns.asking():
+            return untold_files(self._ns.views)
 
     def verified(self, session: str | None, check: Callable[[], object]) -> Verdict:
         """Verifies the whole namespace, or the chain of one session and of its past; `check` may end it."""

@@ -26,6 +26,8 @@ from vmstore.vmql.text_cache import cached
 AHEAD = 32  # cells, which lie in frames that are opened once for all of them
 CALLS_MAX = 256  # whose asides are read at once
 SNIPPET_CHARS = 100
+UNTOLD = ErasedContent(b"[not approved]")
+"""What stands for the content of a file that no prompt may hold, where the answer is for one."""
 NEAR = 4  # cells apart: those between are wanted soon, too
 
 
@@ -93,7 +95,7 @@ def matches(text: Any, pattern: Any) -> int | None:
     """Whether a text holds every word of a pattern; unknown where one is null. What was erased holds none."""
     if text is None or pattern is None:
         return None
-    if is_gone(str(text)):
+    if str(text) == UNTOLD.decode() or is_gone(str(text)):
         return 0
     wanted = pattern_of(str(pattern))
     folded = str(text).casefold()
@@ -125,6 +127,7 @@ class CellReader:
 
     def forget(self) -> None:
         """Forgets what was read: between two statements it may have been erased."""
+        self.untold: frozenset[int] = frozenset()  # cells of files that no prompt may hold
         self._ahead: dict[int, Cell] = {}
         self._last = 0
         self._asides: dict[int, Any] = {}
@@ -135,6 +138,8 @@ class CellReader:
         """A cell's bytes; None where there is none, and what says so where they were erased."""
         if cell is None:
             return None
+        if cell in self.untold:
+            return UNTOLD
         found = self._near(cell).get(cell)
         if found is None or not is_whole(found, commitment):
             found = self.world.log.cells([cell]).get(cell)  # it may have been destroyed as it was read

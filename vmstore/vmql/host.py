@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
@@ -13,6 +13,9 @@ from vmstore.log.port import Log
 from vmstore.prices.price_list import PriceList
 from vmstore.views.branch import Branch
 from vmstore.views.reads.system_entries import Languages
+
+if TYPE_CHECKING:
+    from vmstore.views.projectors.redactions import UntoldFiles
 
 
 class StoredContext(Protocol):
@@ -150,6 +153,9 @@ class Host(Protocol):
 
         With a `suffix` it is a new one, or the one `beside`, in which the names of the tables end so.
         """
+
+    def untold(self) -> UntoldFiles:
+        """The files that no prompt may hold by now."""
 
     def verified(self, session: str | None, check: Callable[[], object]) -> Any:
         """What verify finds in the store, or in one session; `check` may end it."""

@@ -288,3 +288,59 @@ def test_a_topic_tells_no_file_that_waits(path: Path, tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         store.session("offers").work.artifacts.approve(page, who="Ann")
     assert "Acme" in str(answer(path, "expand_topic", tag="vendors", session="offers"))
+
+
+TELLING = (
+    "PAGES page, text, line IN SESSION offers",
+    "PAGES page, hint ACROSS SESSIONS WHERE text MATCHES 'Acme' OR line LIKE '%Acme%' OR text LIKE '%vendor%'",
+    "SEARCH 'vendor Acme' page, text, snippet ACROSS SESSIONS",
+    "SEARCH 'vendor Acme' page, line WITHIN 900 TOKENS IN SESSION offers",
+    "EXPLAIN ANALYZE SEARCH 'vendor Acme' page, snippet IN SESSION offers",
+    "VERSIONS page, text IN SESSION offers",
+    "FAULTS page, page.text IN SESSION offers",
+    "CONTEXT page, text AT CALL 1 IN SESSION offers",
+    "CONTEXT max(text) PER CALL IN SESSION offers",
+    "CONTEXT RENDER AT CALL 1 IN SESSION offers",
+    "CONTEXT MESSAGES AT CALL 1 IN SESSION offers",
+    "CALLS call IN SESSION offers WHERE CONTEXT MATCHES 'Acme'",
+    "DIFF CONTEXT CALL 2 TO CALL 3 IN SESSION offers",
+    "SOURCES OF noted IN SESSION offers",
+    "PATH FROM noted TO report IN SESSION offers",
+    "SOURCES OF noted VIA evidence IN SESSION offers",
+    "HISTORY OF report IN SESSION offers",
+    "WHY report IN CONTEXT AT CALL 1 IN SESSION offers",
+    "ARTIFACTS IN SESSION offers",
+    "MUTATIONS page, detail IN SESSION offers",
+)
+NAMING = TELLING[-4:]
+"""Those that name the page and show no content of any."""
+
+
+@pytest.fixture(scope="module")
+def denied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a file that was in two prompts, until somebody denied it; another waits."""
+    folder = tmp_path_factory.mktemp("denied")
+    (folder / "report.md").write_text("The vendor is Acme.")
+    with vmstore.open(folder / "s.vms") as store:
+        live = store.live_session("offers", l0_tokens_max=8_000)
+        live.user("What does the report say?")
+        page = live.work.artifacts.add("report.md", root=folder).page
+        live.page_fault(page, 0, reason="user_requested_recall")
+        live.pack()
+        live.claim("It names who sells it.", name="noted", sources=[page])
+        live.pack()
+        live.work.artifacts.approve(page, who="Ann", granted=False)
+        live.user("And now?")
+        live.pack()
+    return folder / "s.vms"
+
+
+@pytest.mark.parametrize("statement", TELLING)
+def test_no_statement_tells_a_file_that_was_denied(denied: Path, statement: str) -> None:
+    """Whatever a model asks in VMQL, it is not told what a file holds that no prompt may hold, nor whether."""
+    with vmstore.open(denied) as store:
+        page = store.session("offers").work.artifacts.all()[0].page
+    result = asked(denied, "ask_vmql", statement=statement.replace("report", page))
+    shown = str(result.structured_content["rows"] if not result.is_error else result.content[0].text)
+    assert "vendor is" not in shown and "Acme." not in shown and ("CALLS" not in statement or shown == "[]")
+    assert "[not approved]" in shown or "not-approved" in shown or page not in shown or statement in NAMING

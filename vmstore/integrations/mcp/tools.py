@@ -170,8 +170,8 @@ class McpTools:
         if isinstance(parse(statement), Fork):
             self._check_writes("FORK")
         name = self._session(session).name if session is not None or self._default is not None else None
-        limits: Any = {"timeout_s": QUERY_S, "rows": ROWS_MAX, "memory": QUERY_MEMORY}
-        return self._store.query(statement, session=name, **limits).to_json()
+        limits = (QUERY_S, ROWS_MAX, QUERY_MEMORY)
+        return self._store._questions.ask(statement, session=name, params={}, limits=limits, for_prompt=True).to_json()
 
     def domains(self) -> list[str]:
         """The topics of the session that is asked where none is named."""

@@ -93,6 +93,25 @@ def barred_files(lane: Branch, position: int, pages: Iterable[int]) -> frozenset
     return frozenset(page for page in files if words.get(page, int(not asks)) == 0)
 
 
+class UntoldFiles(NamedTuple):
+    """Files that no prompt may hold: each page after the session that wrote it, and the cells of all they held."""
+
+    pages: frozenset[tuple[int, int]] = frozenset()
+    cells: frozenset[int] = frozenset()
+
+
+def untold_files(db: apsw.Connection) -> UntoldFiles:
+    """The files that a session, or one that was forked from it, may put into no prompt by now."""
+    pages: set[tuple[int, int]] = set()
+    asking: list[Any] = db.execute(_ASKING).fetchall()
+    for (session,) in asking:
+        lane = Branch(db, session)
+        files = [page for s in lane.stretches for (page,) in db.execute(_OF_TYPE, (s.session, s.low, s.high))]
+        pages.update((lane.owner(page), page) for page in barred_files(lane, NEVER, files))
+    cells = (cell for page in pages for (cell,) in db.execute(_HELD, (*page, *page)))
+    return UntoldFiles(frozenset(pages), frozenset(cells))
+
+
 class RedactionRecord(NamedTuple):
     """A record of something hidden: `found` are (kind, number, how often)."""
 
@@ -173,6 +192,12 @@ _APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
 assert _APPROVALS.partition("FROM")[0].count(",") + 1 == len(Approval._fields), "a row becomes a tuple by place"
 _FILES = f"""SELECT page FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?)) AND page <= ?
   AND type = {int(PageType.ARTIFACT)} AND coalesce(message, 0) = 0"""
+_OF_TYPE = f"""SELECT page FROM pages WHERE session = ? AND page > ? AND page <= ?
+  AND type = {int(PageType.ARTIFACT)} AND type <> {int(PageType.TRANSCRIPT)} AND coalesce(message, 0) = 0"""
+_ASKING = """SELECT session FROM choices WHERE told ->> '$.artifacts' = 'ask'
+  UNION SELECT session FROM approvals WHERE page AND of IS NULL AND NOT granted"""
+_HELD = """SELECT cell FROM pages WHERE session = ? AND page = ? AND cell IS NOT NULL
+  UNION SELECT cell FROM changes WHERE session = ? AND page = ? AND cell IS NOT NULL"""
 _WORDS = """SELECT page, granted FROM (
   SELECT position, page, granted FROM approvals WHERE session = :session AND of IS NULL
    AND page IN (SELECT value FROM json_each(:pages)) AND position <= :high

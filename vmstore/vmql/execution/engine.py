@@ -38,11 +38,22 @@ class QueryEngine:
         self._asked: WeakSet[Cancellation] = WeakSet()
         self._adding = threading.Lock()
 
-    def ask(self, text: str | Statement, *, session: str | None, params: Params, limits: Limits = NONE) -> Result:
-        """Answers the one statement of a text, or a statement that was read already, within limits."""
-        if not isinstance(text, str):
-            return self.answer(text, session=session, params=params, limits=limits)
-        return self.answer(parse(text), session=session, params=params, text=text, limits=limits)
+    def ask(
+        self,
+        text: str | Statement,
+        *,
+        session: str | None,
+        params: Params,
+        limits: Limits = NONE,
+        for_prompt: bool = False,
+    ) -> Result:
+        """Answers the one statement of a text, or a statement that was read already, within limits.
+
+        Where it is `for_prompt`, it tells no content of a file that no prompt may hold.
+        """
+        asked = text if not isinstance(text, str) else parse(text)
+        written = text if isinstance(text, str) else ""
+        return self.answer(asked, session=session, params=params, text=written, limits=limits, for_prompt=for_prompt)
 
     @property
     def runner(self) -> Runner:
@@ -63,9 +74,12 @@ class QueryEngine:
         params: Params,
         text: str = "",
         limits: Limits = NONE,
+        for_prompt: bool = False,
     ) -> Result:
         """Answers a statement; `text` is where it stands."""
         query = Query(self._runner, statement, session, params, text)
+        if for_prompt:
+            query.untold = self._runner.world.untold()
         query.answer, within = answer, QueryLimits.of(*limits)
         if limits != NONE:
             query.watch = LimitedQuery(within, self._runner.world.ticks, text)

@@ -83,20 +83,28 @@ class Runner:
             if prepared is not None:
                 prepared.contents.forget()
 
-    def prepared(self) -> apsw.Connection:
-        """The views, which know the functions of VMQL and nothing that was read before."""
+    def prepared(self, untold: frozenset[int] = frozenset()) -> apsw.Connection:
+        """The views, which know the functions of VMQL and nothing that was read before, nor cells that are untold."""
         db = self.world.views
         if self._ready is None or self._ready.db is not db:
             self._ready = self._knowing(db)
         self._ready.contents.forget()
+        self._ready.contents.untold = untold
         return db
 
-    def viewed(self, sql: str, values: dict[str, Any], watch: Cancellation, wrong: Wrong = _as_it_is) -> list[Row]:
+    def viewed(
+        self,
+        sql: str,
+        values: dict[str, Any],
+        watch: Cancellation,
+        wrong: Wrong = _as_it_is,
+        untold: frozenset[int] = frozenset(),
+    ) -> list[Row]:
         """The rows of a statement over the views, all of them: the moment is held only while it runs.
 
-        `wrong` gives what to raise for an error of SQLite, None for that itself.
+        `wrong` gives what to raise for an error of SQLite, None for that itself; cells that are `untold` are not read.
         """
-        db = self.prepared()
+        db = self.prepared(untold)
         with _watched(db, watch, wrong):
             return watch.kept(db.execute(sql, values))
 

@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 from msgspec.structs import replace
 
 from vmstore.core.text.explanation import SearchExplanation
 from vmstore.errors import VmstoreError
+from vmstore.views.branch import Branch
 from vmstore.vmql.execution.executor import STEPS, Runner, Wrong
 from vmstore.vmql.execution.page_column import PageColumn, forks_of
 from vmstore.vmql.execution.result import Cancellation, Column, Result
+from vmstore.vmql.functions import UNTOLD
 from vmstore.vmql.planner import limits
 from vmstore.vmql.planner.plan import Plan, after, cursor, limit
 from vmstore.vmql.planner.scope import Params, Scope, scope_of
@@ -26,6 +28,9 @@ from vmstore.vmql.syntax import nodes, printer
 from vmstore.vmql.syntax.errors import fault
 from vmstore.vmql.syntax.nodes import Explain, MomentNode, SelectItem, Statement, Subquery, Tail, Value
 from vmstore.vmql.text_cache import cached
+
+if TYPE_CHECKING:
+    from vmstore.views.projectors.redactions import UntoldFiles
 
 Row = tuple[Any, ...]
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
@@ -64,6 +69,7 @@ class Query:
         self.dry = False
         self.notes: list[str] = []  # what is to be known of the answer
         self.searched: SearchExplanation | None = None  # what a search looked for, where that is asked
+        self.untold: UntoldFiles | None = None  # what an answer for a prompt leaves out
         self.answer: Callable[[Query, Any], Result] | None = None  # what answers a statement within this one
         self.noted: list[PlannedStatement] | None = None  # where a statement is only explained: what would be run
 
@@ -193,7 +199,7 @@ class Query:
                 return iter(duckdb_executor.answer(columns, found, own, values, self.watch))
             values["rows"] = apsw.pyobject(source)
             return self.runner.made(sql, values, self.watch, wrong)
-        return iter(self.runner.viewed(sql, values, self.watch, wrong))
+        return iter(self.runner.viewed(sql, values, self.watch, wrong, self._untold_cells))
 
     def values(self, found: Plan, scope: Scope, sql: str) -> dict[str, Any]:
         """What a plan's SQL takes by name."""
@@ -215,7 +221,7 @@ class Query:
 
             self.runner.prepared()
             for name, pattern in found.patterns:
-                values[name] = calls_showing(scope, pattern, self.params, self.watch.check)
+                values[name] = calls_showing(scope, pattern, self.params, self.watch.check, self._untold_cells)
         for name in names_in(sql):
             if name not in values and name != "rows":
                 values[name] = scope.need(name)
@@ -225,7 +231,20 @@ class Query:
         """A query of another statement that is a part of answering this one, and is stopped with it."""
         query = Query(self.runner, statement, self.session, self.params, self.text)
         query.watch, query.answer, query.key = self.watch, self.answer, printer.show(statement)
+        query.untold = self.untold
         return query
+
+    @property
+    def _untold_cells(self) -> frozenset[int]:
+        return frozenset() if self.untold is None else self.untold.cells
+
+    def tells(self, session: int, page: int) -> bool:
+        """Whether an answer may tell what a page says, which a session wrote."""
+        return self.untold is None or (session, page) not in self.untold.pages
+
+    def text_for_answer(self, lane: Branch, page: int, text: str | None) -> str | None:
+        """The text of a page of a lane, or what stands for one that no prompt may hold."""
+        return text if text is None or self.tells(lane.owner(page), page) else UNTOLD.decode()
 
     def dated(self, statement: Statement) -> Statement:
         """A statement with the moments that statements within it say; each sees its session as it stands now."""

@@ -7,7 +7,7 @@ hold the words stayed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -106,10 +106,20 @@ def _moments(scope: Scope) -> list[tuple[Branch, int]]:
     return [(own.lane.alone(), own.high) for own in scope.lanes()]
 
 
-def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params, check: Callable[[], object]) -> str:
-    """The calls in whose context a page holds all words of a pattern, as JSON of "session.call"."""
+def calls_showing(
+    scope: Scope,
+    pattern: Value | Param | Word,
+    params: Params,
+    check: Callable[[], object],
+    untold: Container[int] = (),
+) -> str:
+    """The calls in whose context a page holds all words of a pattern, as JSON of "session.call".
+
+    Cells that are `untold` hold none.
+    """
     words = given(pattern, params)
-    held = texts(scope.world, _contents(scope), check)
+    contents = (content for content in _contents(scope) if content[1] not in untold)
+    held = texts(scope.world, contents, check)
     showing = [place for place, text in held if matches(text, words)]
     sql = f"WITH {scope.lane_sql}, {TABLES['stays'][scope.shape]} {_ACROSS if scope.shape == ACROSS else _ONE}"
     values = {**scope.values, "contents": json.dumps(showing), "head": scope.values.get("head")}

@@ -26,7 +26,7 @@ from vmstore.vmql.functions import as_text
 from vmstore.vmql.host import PageLineage, StoredContext
 from vmstore.vmql.planner.clause_checks import check_context, check_diff
 from vmstore.vmql.planner.plan import Plan
-from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, meant_by, query_error
+from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, key_of, meant_by, query_error
 from vmstore.vmql.relations import describe as shows
 from vmstore.vmql.relations import python_rows
 from vmstore.vmql.relations.catalog import RELATIONS
@@ -105,6 +105,8 @@ def context(query: Query, statement: nodes.ContextAt) -> Result:
         seen = _seen(query, scope, statement.moment or tail.as_of, statement.span)
         scope.asked = (msgspec.structs.replace(bare, as_of=_position(seen.basis.position)), query.params)
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
+        if statement.form != "pages":
+            _check_approved(query, scope, seen, statement)
         if statement.form == "render":
             text = rows_of([(seen.text(),)])
             return query.select(python_rows.RENDERED, (), nodes.Tail(), scope, make=text, kind="text", basis=basis)
@@ -115,7 +117,7 @@ def context(query: Query, statement: nodes.ContextAt) -> Result:
             )
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            pages = _pages(seen, found.wanted, _tools(scope, found.wanted), shown=found.plain is not None)
+            pages = _pages(query, scope, seen, found.wanted, _tools(scope, found.wanted), shown=found.plain is not None)
             return lambda: pages
 
         return query.select(
@@ -136,7 +138,7 @@ def contexts(query: Query, statement: nodes.ContextAt, per: str) -> Result:
             for turn, call in moments:
                 query.watch.check()
                 seen = session.context(Call(call))
-                rows += ((*page, turn, call) for page in _pages(seen, found.wanted, tools, shown=False))
+                rows += ((*page, turn, call) for page in _pages(query, scope, seen, found.wanted, tools, shown=False))
             return lambda: rows
 
         return query.select(python_rows.CONTEXTS, statement.columns, statement.tail, scope, make=make)
@@ -147,11 +149,32 @@ def _tools(scope: OneSession, wanted: Collection[str]) -> dict[int, PageTool]:
     return {} if {"tool", "tool_call", "outcome"}.isdisjoint(wanted) else tools_at(scope.lane, scope.at.position)
 
 
-def _pages(seen: StoredContext, wanted: Collection[str], tools: dict[int, PageTool], *, shown: bool) -> Iterable[Row]:
+def _check_approved(query: Query, scope: OneSession, seen: StoredContext, statement: nodes.ContextAt) -> None:
+    """Refuses to tell a context as a whole where it holds a file that no prompt may hold by now."""
+    if barred := [page for page in seen.page_ids if not query.tells(scope.lane.owner(page), page)]:
+        message = f"p{barred[0]} is a file that nobody approved, or that somebody denied, and this context holds it"
+        hint = f"without {statement.form.upper()} the other pages are told"
+        raise fault(message, "not-approved", statement.span, hint)
+
+
+def _pages(
+    query: Query,
+    scope: OneSession,
+    seen: StoredContext,
+    wanted: Collection[str],
+    tools: dict[int, PageTool],
+    *,
+    shown: bool,
+) -> Iterable[Row]:
     """The rows of a context as they are shown, or as they are kept, with tools and texts where they are wanted."""
     contents = seen.contents() if "text" in wanted else {}
+
+    def text(name: str) -> str | None:
+        content = contents.get(name)
+        return None if content is None else query.text_for_answer(scope.lane, _number(name) or 0, as_text(content))
+
     pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
-    pages = ((*page, *_tool(tools, page[1]), _text(contents.get(page[1]))) for page in pages)
+    pages = ((*page, *_tool(tools, page[1]), text(page[1])) for page in pages)
     return pages if shown else ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
 
 
@@ -164,10 +187,6 @@ def _seen(query: Query, scope: OneSession, moment: nodes.MomentNode | None, span
     when = as_of(moment, query.params, query.world.now())
     with faults_at(moment.span if moment is not None else span, "no-such-moment"):
         return query.world.session(scope.name).context(when)
-
-
-def _text(content: bytes | None) -> str | None:
-    return None if content is None else as_text(content)
 
 
 def _tool(tools: dict[int, PageTool], page: str) -> tuple[str | None, str | None, str | None]:
@@ -223,11 +242,16 @@ def _when(query: Query, moment: nodes.MomentNode | None) -> AsOf:
 
 def _diff(query: Query, scope: Scope, tail: nodes.Tail, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> Result:
     changes, basis = query.world.differences(before, after)
+
+    def text(owner: str, change: Any) -> str:
+        lane = query.world.lane(key_of(query.world, owner, nodes.NOWHERE))
+        return query.text_for_answer(lane, page_position(change.page) or 0, change.text) or ""
+
     listed = [
         (
             *(page_position(change.page), owner, change.change, change.tokens_after - change.tokens_before),
             *(change.tokens_before, change.tokens_after, _number(change.message), change.role, change.type),
-            *(change.level_before, change.level_after, change.text),
+            *(change.level_before, change.level_after, text(owner, change)),
         )
         for owner, change in changes
     ]
@@ -286,11 +310,12 @@ def lineage(query: Query, statement: nodes.LineageQuery) -> Result:
         walk = session.lineage.ancestors if statement.up else session.lineage.descendants
         with faults_at(statement.span, "unknown-word"):
             found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds or None)
-        listed = [
-            (e.depth, page_position(e.source), e.kind, page_position(e.target), e.position, e.text, e.status)
-            for e in found
-            if scope.since < e.position <= scope.until
-        ]
+        listed = []
+        for e in found:
+            source, target = page_position(e.source) or 0, page_position(e.target) or 0
+            text = query.text_for_answer(scope.lane, target if statement.up else source, e.text)
+            if scope.since < e.position <= scope.until:
+                listed.append((e.depth, source, e.kind, target, e.position, text, e.status))
         if statement.up and not listed and not (kinds or statement.tail.since or statement.tail.until):
             query.notes.append(f"no link was logged; SOURCES OF p{page} VIA evidence ranks what it may have come from")
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
@@ -310,18 +335,19 @@ def path(query: Query, statement: nodes.PathQuery) -> Result:
         held = query.kept(RELATIONS["LINKS"], columns, scope)
         walk = shortest([WalkedLink(*link) for link in held if not known or link[2] in known], first, last, depth)
         lineage = query.world.session(scope.name).lineage
-        listed = [_step(lineage, scope, number, *step) for number, step in enumerate(walk, 1)]
+        listed = [_step(query, lineage, scope, number, *step) for number, step in enumerate(walk, 1)]
         return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed))
 
 
-def _step(lineage: PageLineage, scope: OneSession, number: int, edge: WalkedLink, here: int) -> Row:
+def _step(query: Query, lineage: PageLineage, scope: OneSession, number: int, edge: WalkedLink, here: int) -> Row:
     """A step of a walk from a page as a row: the link, and what is known of the page on its far side."""
     look = lineage.ancestors if edge.source == here else lineage.descendants
     kind = LinkKind(edge.kind).word
     names = (f"p{edge.source}", kind, f"p{edge.target}")
     found = look(f"p{here}@position:{scope.at.position}", depth=1, kinds=[kind])
     far = next(event for event in found if (event.source, event.kind, event.target) == names)
-    return (number, edge.source, kind, edge.target, edge.position, far.text, far.status)
+    text = query.text_for_answer(scope.lane, edge.target if edge.source == here else edge.source, far.text)
+    return (number, edge.source, kind, edge.target, edge.position, text, far.status)
 
 
 EVIDENCE = "evidence"
@@ -340,6 +366,7 @@ def _evidence(query: Query, statement: nodes.LineageQuery, scope: OneSession, pa
             *(one.score, one.text, json.dumps(one.shared)),
         )
         for one in found
+        if query.tells(scope.lane.owner(at := page_position(one.page) or 0), at)
     ]
     return query.select(python_rows.EVIDENCE, (), statement.tail, scope, make=rows_of(listed))
 
@@ -469,13 +496,14 @@ def _hits(query: Query, statement: nodes.SearchQuery, scope: Scope, words: str) 
         scope, words, query.watch.check, not WHY_FOUND.isdisjoint(nodes.names_of(statement))
     )
     query.notes += [vectors] if vectors is not None else []
+    found = [row for row in found if query.tells(row.session, row.page)]
     if statement.within is None:
         return found
     tokens = given(statement.within, query.params)
     if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < 1 << 31:
         message = f"WITHIN {tokens!r} TOKENS is no room for anything"
         raise fault(message, "wrong-type", statement.within.span, expected=("a whole number from 1 up",))
-    allowed = None
+    allowed = None if query.untold is None else {(row.session, row.page) for row in found}
     if statement.tail.where is not None:
         scope.values["hits"] = json.dumps(found)
         columns = nodes.columns_named("session", "page")
@@ -488,6 +516,7 @@ def _hits(query: Query, statement: nodes.SearchQuery, scope: Scope, words: str) 
     return [
         FoundRow(*row[:4], *why.get(row[:2], (None, None)))
         for row in fitting(scope, words, tokens, allowed, query.watch.check)
+        if query.tells(row.session, row.page)
     ]
 
 
