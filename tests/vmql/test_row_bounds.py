@@ -1,4 +1,4 @@
-"""What is asked of MUTATIONS by position, page or the last of them decodes what can be meant, and misses nothing."""
+"""What is asked by position or page, or of the last rows, decodes and opens what can be meant, and misses nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import vmstore
 from tests.vmql.test_differential import DECIDED, DEEDS, WORKED, Deed, written
 from vmstore.shell.demo.demo import SHIPPED
+from vmstore.vmql.functions import CellReader
 from vmstore.vmql.relations import mutations
 
 NAME, FORK = "planning-220", "try-b"
@@ -183,3 +184,35 @@ def test_how_long_a_page_was_out_needs_where_it_left(store: vmstore.Store) -> No
         assert came and list(made.query("MOVES position, page, tier_after, away_calls WHERE tier_before = L2")) == [
             row for row in every if row[2] == 0
         ]
+
+
+LONG = (
+    ("PAGES page, text", "ORDER BY position DESC"),
+    ("PAGES page, line, role ACROSS SESSIONS", "ORDER BY created_turn DESC, page DESC"),
+    ("PAGES page, mime, upper(text) AS loud, length(line) AS n", "WHERE role != system ORDER BY n DESC"),
+    ("MESSAGES message, line, text", "ORDER BY turn DESC, message DESC"),
+    ("TOOLS tool, arguments, arguments.path AS path", "ORDER BY position DESC"),
+    ("CALLS call, stop, error, model", "ORDER BY call DESC"),
+)
+
+
+@pytest.mark.parametrize(("asked", "order"), LONG)
+def test_few_rows_open_few_contents(
+    store: vmstore.Store, monkeypatch: pytest.MonkeyPatch, asked: str, order: str
+) -> None:
+    """Contents are opened for the rows that are shown, however many were sorted; they are those of the whole answer."""
+    whole = list(store.query(f"{asked} {order}", session=FORK))
+    opened: list[int | None] = []
+    read = CellReader.read
+
+    def counted(reader: CellReader, cell: int | None, commitment: bytes | None) -> bytes | None:
+        opened.append(cell)
+        return read(reader, cell, commitment)
+
+    monkeypatch.setattr(CellReader, "read", counted)
+    first = store.query(f"{asked} {order} LIMIT 5", session=FORK)
+    shown = list(first)
+    if "length" not in asked:  # what rows are ordered by is opened for all of them
+        assert len(opened) <= 4 * 6
+    follow = list(store.query(f"{asked} {order} LIMIT 3 AFTER $after", session=FORK, after=first.next))
+    assert shown + follow == whole[:8]

@@ -106,15 +106,20 @@ def plan(
     selected = [term.text if shown else term.sql for term in terms] + ([key.sql for key in keys] if limited else [])
     beyond = _beyond(keys) if tail.after is not None else ""
     rows = source or _rows(binder, way, [*chosen, "" if summed else beyond], by)
-    clauses = [f"SELECT {', '.join(selected)}", rows]
+    sorts = bool(keys) and not (way.sorted and not tail.order and not summed)
+    late = limited and sorts and not summed and any(map(_opens, selected))
+    chosen_first, shown_last = _late(selected) if late else (selected, [])
+    clauses = [f"SELECT {', '.join(chosen_first)}", rows]
     of_groups = [part for part in (having, beyond if by else "") if part]
     if of_groups:
         clauses.append(("WHERE " if source else "HAVING ") + " AND ".join(of_groups))
-    if keys and not (way.sorted and not tail.order and not summed):
+    if sorts:
         clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
     if limited:
         clauses.append("LIMIT :limit + 1")
     body = "\n".join(clauses)
+    if late:
+        body = f"SELECT {', '.join(shown_last)} FROM (WITH few AS MATERIALIZED ({body}) SELECT * FROM few)"
     plain = _plain(relation, terms, tail, condition) if relation.made and not summed else None
     return Plan(
         relation,
@@ -148,6 +153,26 @@ def _rows(binder: Binder, way: Path, where: Sequence[str], by: str) -> str:
     if parts := [part for part in where if part]:
         clauses.append("WHERE " + " AND ".join(parts if len(parts) == 1 else [f"({part})" for part in parts]))
     return "\n".join([*clauses, *([f"GROUP BY {by}"] if by else [])])
+
+
+_OPENED = re.compile(r"\bvm_(text|line|snippet|said|said_line|aside|arguments|response)\(")
+_COLUMN = re.compile(r"\b([a-z]\w*)\.(\w+)")
+
+
+def _opens(sql: str) -> bool:
+    """Whether a value is read from the log, which takes long; one that a SELECT gives is not put off."""
+    return _OPENED.search(sql) is not None and "SELECT" not in sql
+
+
+def _late(selected: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is selected of the rows that are sorted, and of the few that are shown: there alone contents are opened."""
+    first: dict[str, str] = {}  # each by the name it has among the few
+
+    def named(sql: str) -> str:
+        return first.setdefault(sql, f"c{len(first)}")
+
+    last = [_COLUMN.sub(lambda of: named(of[0]), sql) if _opens(sql) else named(sql) for sql in selected]
+    return [f"{sql} AS {name}" for sql, name in first.items()], last
 
 
 def _having(binder: Binder, tail: Tail, named: dict[str, Term], by: Sequence[Term], *, summed: bool) -> str:
