@@ -1,11 +1,10 @@
 """Runs the tests that need a server, of PostgreSQL or S3: `python3 tools/postgres.py`.
 
 Makes `.venv-postgres` with psycopg, obstore, and a PostgreSQL 18 and moto from pip, which run in folders of their own,
-and runs `tests/postgres`, `tests/objects` and `tests/cold` in it. VMSTORE_TEST_POSTGRES names another server, whose role
-may make databases; tests that kill one take pip's all the same. Three primaries are killed beside their standby, and as many as
-VMSTORE_FAILOVERS says (`VMSTORE_FAILOVERS=20 python3 tools/postgres.py -k outlives`).
-In the environment of the other tests these are skipped.
-Arguments go to pytest.
+and runs `tests/postgres`, `tests/objects` and `tests/cold` in it. VMSTORE_TEST_POSTGRES names another server, whose
+role may make databases; tests that kill one take pip's all the same. Three primaries are killed beside their standby,
+and as many as VMSTORE_FAILOVERS says (`VMSTORE_FAILOVERS=20 python3 tools/postgres.py -k outlives`). In the environment
+of the other tests these are skipped. Arguments go to pytest.
 """
 
 from __future__ import annotations

@@ -162,9 +162,10 @@ def _aggregates(relation: str) -> st.SearchStrategy[s.Apply]:
         st.just(s.Apply(name="count", star=True)),
         st.tuples(st.sampled_from(["count", "first", "last", "min", "max"]), any_of).map(_applied),
         st.tuples(st.sampled_from(["sum", "avg"]), number).map(_applied),
+        st.tuples(st.sampled_from(["sum", "avg"]), conditions(relation).map(lambda expr: (expr,))).map(_applied),
         st.tuples(number, share).map(lambda row: s.Apply(name="quantile", args=(*row[0], row[1]))),
     )
 
 
-def _applied(row: tuple[str, tuple[s.Word, ...]]) -> s.Apply:
+def _applied(row: tuple[str, tuple[s.Expr, ...]]) -> s.Apply:
     return s.Apply(name=row[0], args=row[1])

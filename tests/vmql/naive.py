@@ -98,8 +98,8 @@ def aggregate(apply: s.Apply, rows: list[Row]) -> Any:
     """An aggregate over the rows of a group."""
     if apply.star:
         return len(rows)
-    name = apply.args[0].path[0]  # type: ignore[union-attr]
-    listed = [row[name] for row in rows]
+    of = apply.args[0]
+    listed = [row[of.path[0]] if isinstance(of, s.Word) else holds(of, row) for row in rows]
     values = [value for value in listed if value is not None]
     if apply.name in ("first", "last"):
         return (listed[0] if apply.name == "first" else listed[-1]) if listed else None
@@ -108,6 +108,7 @@ def aggregate(apply: s.Apply, rows: list[Row]) -> Any:
     if not values:
         return None
     if apply.name in ("min", "max"):
+        name = of.path[0]  # type: ignore[union-attr]
         return (min if apply.name == "min" else max)(values, key=lambda value: order_key(name, value))
     if apply.name == "sum":
         return sum(values)

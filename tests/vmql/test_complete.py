@@ -32,7 +32,7 @@ TAIL = {
     "VALID AT",
     "WHERE",
 }
-SUBQUERIES = relations() | {"SEARCH"}
+SUBQUERIES = relations() | {"SEARCH", "CONTEXT"}
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}
 CASES = [
     ("PAGES ", TAIL, ("column", "function")),
@@ -48,7 +48,7 @@ CASES = [
     ("PAGES ORDER ", TAIL | {"AS"}, ()),
     ("PAGES WHERE ", {"CONTEXT MATCHES", "NOT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
     ("PAGES role BY role HAVING ", {"CONTEXT MATCHES", "NOT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
-    ("PAGES count(", {"DISTINCT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
+    ("PAGES count(", {"DISTINCT", "NULL", "TRUE", "FALSE", "NOT", "CONTEXT MATCHES"}, ("column", "function")),
     ("PAGES WHERE page IN (", SUBQUERIES | {"NULL", "TRUE", "FALSE"}, ("value",)),
     ("PAGES WHERE page IN (LINKS ", set(), ("column", "function")),
     ("PAGES WHERE page IN (LINKS target ", TAIL | {"AS"}, ()),

@@ -76,6 +76,25 @@ def test_functions_choose_order_and_sum_rows(store: Store) -> None:
     assert list(store.query("PAGES round(avg(tokens), 1) BY role")) != []
 
 
+def test_a_condition_is_a_value_within_a_function(store: Store) -> None:
+    """What holds is counted, averaged and chosen by: of a row, of a group, and where a null decides of no row."""
+    rows = list(store.query("PAGES role, tokens, since_position"))
+    users = [tokens for role, tokens, _ in rows if role == "user"]
+    shares = "PAGES sum(role = user), avg(role = user AND tokens > 3), sum(iif(role = user, tokens, 0))"
+    many = sum(tokens > 3 for tokens in users)
+    since = sum(at > 9 for *_, at in rows if at is not None)
+    assert list(store.query(f"{shares}, sum(since_position > 9)")) == [
+        (len(users), many / len(rows), sum(users), since)
+    ]
+    sizes = Counter("long" if tokens > 3 else "short" for _, tokens, _ in rows)
+    size = "iif(tokens > 3, 'long', 'short')"
+    by_size = store.query(f"PAGES {size} AS size, count(*) BY {size} ORDER BY {size}").to_dicts()
+    assert {row["size"]: row["count(*)"] for row in by_size} == sizes
+    half = store.query("PAGES BY role HAVING avg(tokens > 3) > 0.5 AND iif(count(*) > 1, TRUE, FALSE)").to_dicts()
+    assert [row["role"] for row in half] == ["user"]
+    assert list(store.query("PAGES iif(role = user, tokens, NULL) AS t WHERE role = assistant LIMIT 1")) == [(None,)]
+
+
 @pytest.mark.parametrize(
     ("statement", "code", "text"),
     [
@@ -86,6 +105,11 @@ def test_functions_choose_order_and_sum_rows(store: Store) -> None:
         ("PAGES round(*)", "wrong-arguments", "round takes 1 to 2, not *"),
         ("PAGES coalesce(tokens, 'x')", "wrong-type", "tokens is an integer and x a text"),
         ("PAGES length(text) BY role", "not-grouped", "text differs within a group"),
+        ("PAGES iif(tokens > 3, 1, 0) BY role", "not-grouped", "tokens differs within a group"),
+        ("PAGES iif(tokens, 1, 0)", "wrong-type", "iif takes a boolean, and tokens is an integer"),
+        ("PAGES iif(pinned, tokens, 'none')", "wrong-type", "tokens is an integer and none a text"),
+        ("PAGES count(role = user)", "not-a-value", "sum(role = user) counts the rows for which it holds"),
+        ("PAGES page WHERE sum(role = user) > 1", "not-a-value", "WHERE chooses rows before they are summed"),
         ("PAGES page WHERE length(text)", "not-a-condition", "length(text) is an integer, no condition"),
         ("PAGES page WHERE regexp(text, '(')", "wrong-pattern", "unmatched '('"),
         ("PAGES page WHERE regexp(text, '+')", "wrong-pattern", "without operand"),

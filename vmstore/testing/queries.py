@@ -73,7 +73,8 @@ def values() -> Strategy[Any]:
 def applied() -> Strategy[s.Apply]:
     """Aggregates."""
     function = st.sampled_from(("count", "sum", "quantile", "first"))
-    args = st.lists(st.one_of(words(), values()), min_size=1, max_size=3).map(tuple)
+    condition = st.builds(lambda a, b: s.Not(operand=s.Compare(op="=", left=a, right=b)), words(), integers())
+    args = st.lists(st.one_of(words(), values(), condition), min_size=1, max_size=3).map(tuple)
     return st.one_of(
         function.map(lambda name: s.Apply(name=name, star=True)),
         st.builds(lambda name, args: s.Apply(name=name, args=args), function, args),
@@ -88,6 +89,7 @@ def within() -> Strategy[s.Subquery]:
     asked = st.one_of(
         st.builds(lambda name, columns: s.RelationQuery(name=name, columns=columns), named, column),
         st.builds(lambda query, columns: s.SearchQuery(query=query, columns=columns), texts(), column),
+        st.builds(lambda columns: s.ContextAt(columns=columns), column),
     )
     return asked.map(lambda statement: s.Subquery(statement=statement))
 

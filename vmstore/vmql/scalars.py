@@ -10,13 +10,14 @@ import apsw.sqlite_extra
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
 
 NUMBERS = ("integer", "real")
+SUMMED = (*NUMBERS, "boolean")
 
 
 class Function(NamedTuple):
     """A function: how it is written, what it gives, its SQL and the types that each argument may have.
 
     Of a text the SQL of a row's function has what is shown, of other types what is kept. `gives` is None for the
-    type of the first. One that `sums` is over the rows of a group, in their `{order}`.
+    type of the first, or of that at `typed_by`. One that `sums` is over the rows of a group, in their `{order}`.
     """
 
     written: str
@@ -27,6 +28,7 @@ class Function(NamedTuple):
     needed: int = 1  # arguments that must be given
     of_list: str = ""  # the SQL where the first is a list
     sums: bool = False
+    typed_by: int = 0  # the argument whose type it gives, and the first of those that are of one type
 
     @property
     def type(self) -> str:
@@ -58,10 +60,10 @@ def _time(written: str, meaning: str, gives: ColumnType, sql: str) -> Function:
 
 _LISTED = (
     _sum("count(x)", "rows where x is not null; count(*) is all rows", INTEGER, "count({0})"),
-    _sum("sum(x)", "the sum; null of no rows", None, "sum({0})", NUMBERS),
+    _sum("sum(x)", "the sum; of a condition the rows for which it holds; null of no rows", None, "sum({0})", SUMMED),
     _sum("min(x)", "the least", None, "min({0})"),
     _sum("max(x)", "the greatest", None, "max({0})"),
-    _sum("avg(x)", "the mean", REAL, "avg({0})", NUMBERS),
+    _sum("avg(x)", "the mean; of a condition the share of rows for which it holds", REAL, "avg({0})", SUMMED),
     _sum(
         "quantile(x, q)",
         "the value below which a share q of the rows lie, from 0 to 1, between two rows in proportion",
@@ -92,6 +94,15 @@ _LISTED = (
         (NUMBERS, ("integer",)),
     ),
     Function("coalesce(x, y)", "x, or y where x is null", None, "coalesce({0}, {1})", ((), ()), 2),
+    Function(
+        "iif(condition, x, y)",
+        "x where a condition holds, else y",
+        None,
+        "iif({0}, {1}, {2})",
+        (("boolean",), (), ()),
+        3,
+        typed_by=1,
+    ),
     _time("day(at)", "the day of a time, as 2026-03-04, UTC", TEXT, "strftime('%Y-%m-%d', {moment})"),
     _time("month(at)", "its month, as 2026-03", TEXT, "strftime('%Y-%m', {moment})"),
     _time("hour(at)", "its hour, 0 to 23", INTEGER, "CAST(strftime('%H', {moment}) AS INTEGER)"),

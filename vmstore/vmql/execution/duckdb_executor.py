@@ -81,7 +81,7 @@ def sums(found: Plan, constants: Collection[str] = ()) -> bool:
     used = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
-    alike = called <= ALIKE and not re.search(r"LIKE|->|%| [*/-] | \+ (?!1\Z)|DISTINCT", found.body)
+    alike = called <= ALIKE and not re.search(r"LIKE|->|%| [*/-] | \+ (?!1\Z)|DISTINCT|(sum|avg)\(\(", found.body)
     return summed and alike and used <= {*COLUMNS, *constants}
 
 

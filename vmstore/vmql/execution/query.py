@@ -289,7 +289,8 @@ class Query:
         asked, tail = node.statement, node.statement.tail
         if tail.scope is None:
             tail = replace(tail, scope=scope)
-        if tail.as_of is None and tail.since is None and tail.until is None:
+        dated = getattr(asked, "moment", None) or tail.as_of or tail.since or tail.until
+        if dated is None:
             tail = replace(tail, as_of=at)
         query = self.beside(replace(asked, tail=tail))
         assert self.answer is not None, "the engine hands in what answers"

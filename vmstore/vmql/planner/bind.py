@@ -34,6 +34,7 @@ from vmstore.vmql.syntax.nodes import (
     Param,
     SourceSpan,
     Subquery,
+    Test,
     Value,
     Word,
 )
@@ -92,6 +93,8 @@ class Binder:
         self.named: dict[str, Term] = {}  # where groups are chosen: what is shown of each
         self.keys: frozenset[str] | None = None  # and the SQL of what they are of
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
+        self.conditions: dict[str, Term] = {}  # that are values, by their text
+        self.compared: list[Term] | None = None  # within one of them, what it looks at
         self.series = False  # whether groups are those of a series, and only what is shown of them can be asked
 
     # ---- values of a row
@@ -114,7 +117,9 @@ class Binder:
                 return Term(self.place(expr, form, "a value"), form, str(value))
             case Param():
                 return Term(self.place(expr, ANY, "a value"), ANY, f"${expr.name}")
-        raise fault("a condition cannot stand here", "not-a-value", expr.span, hint="write it after WHERE")
+        raise fault(
+            "a condition cannot stand here", "not-a-value", expr.span, hint="write it after WHERE, or in a function"
+        )
 
     def field(self, word: Word) -> Field:
         """The column of a name; a QueryError with the nearest where there is none."""
@@ -208,7 +213,7 @@ class Binder:
         of = [self._argument(first), *(self._share(expr) if known.sums else self._side(expr, ANY) for expr in others)]
         for term, types, expr in zip(of, known.takes, apply.args, strict=False):
             if not fits(term.form.type, types):
-                wanted = "numbers" if types == NUMBERS else " or ".join(map(a_type, types))
+                wanted = "numbers" if NUMBERS[0] in types else " or ".join(map(a_type, types))
                 message = f"{known.name} takes {wanted}, and {term.name} is {a_type(term.form.type)}"
                 raise fault(message, "wrong-type", expr.span, hint=f"write {known.written}")
         return of
@@ -229,20 +234,28 @@ class Binder:
             return first._replace(name=f"running({first.name})", running=True)
         if first.sums:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
+        if name == "count" and isinstance(apply.args[0], Test | Not | And | Or):
+            hint = f"sum({first.name}) counts the rows for which it holds"
+            raise fault(
+                f"count({first.name}) counts those for which it does not hold, too", "not-a-value", apply.span, hint
+            )
         if apply.distinct:
             return Term(f"count(DISTINCT {first.sql})", INTEGER, f"count(DISTINCT {first.name})", sums=True)
-        sql, form = _numeric(first) if NUMBERS in known.takes else first.sql, known.gives or first.form
+        sql, form = _numeric(first) if known.takes[0] else first.sql, known.gives or first.form
         if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = first.text, TEXT  # the least word, not the least number
+        form = INTEGER if form is BOOLEAN and name == "sum" else form
         sql = known.sql.format(sql, *(term.sql for term in of[1:]), order=self.in_order())
         return Term(sql, form, f"{name}({', '.join(term.name for term in of)})", sums=True)
 
     def _of_row(self, apply: Apply, known: Function, of: list[Term]) -> Term:
         """A function of the values of a row."""
-        gives = known.gives
-        if gives is None and not all(_comparable(of[0].form, term.form) for term in of[1:]):
-            if any(term.form.type != "text" for term in of):
-                message = f"{of[0].name} is {a_type(of[0].form.type)} and {of[1].name} {a_type(of[1].form.type)}"
+        gives, (typed, *others) = known.gives, of[known.typed_by :]
+        if gives is None and not all(_comparable(typed.form, term.form) for term in others):
+            if any(term.form.type != "text" for term in (typed, *others)):
+                message = (
+                    f"{typed.name} is {a_type(typed.form.type)} and {others[0].name} {a_type(others[0].form.type)}"
+                )
                 raise fault(message, "wrong-type", apply.span, hint="write values of one type")
             gives = TEXT  # names or words of two kinds: what is shown of each
         sql, count = known.of_list if known.of_list and of[0].form.type == "list" else known.sql, len(known.takes)
@@ -251,7 +264,7 @@ class Binder:
         shown = [term.text if term.form.type == "text" and gives else term.sql for term in of]
         name = f"{known.name}({', '.join(term.name for term in of)})"
         loose = tuple(part for term in of for part in term.loose)
-        return Term(sql.format(*shown), gives or of[0].form, name, any(term.sums for term in of), loose)
+        return Term(sql.format(*shown), gives or typed.form, name, any(term.sums for term in of), loose)
 
     def _arithmetic(self, expr: Arithmetic) -> Term:
         left, right = self._sides(expr)
@@ -287,10 +300,20 @@ class Binder:
         if isinstance(expr, Value) and expr.value is not None:
             form = _form_of(expr.value)
             return Term(self.constant(expr.value, form), form, str(expr.value))
-        of = self.term(expr)
+        of = self._holds(expr) if isinstance(expr, Test | Not | And | Or) else self.term(expr)
         if of.running:
             raise fault(f"{of.name} stands in a column of its own", "not-a-value", expr.span)
         return of
+
+    def _holds(self, expr: Expr) -> Term:
+        """A condition as a value, the same wherever it is written so."""
+        name, before = written(expr), self.compared
+        if name not in self.conditions:
+            self.compared = []
+            sql, parts, self.compared = self.condition(expr), self.compared, before
+            loose = tuple(part for of in parts for part in of.loose)
+            self.conditions[name] = Term(sql, BOOLEAN, name, any(of.sums for of in parts), loose)
+        return self.conditions[name]
 
     def in_order(self) -> str:
         """The order of the relation, for first and last."""
@@ -350,7 +373,9 @@ class Binder:
     def _plain(self, expr: Expr) -> Term:
         """A value of a row, not of a group."""
         of = self.term(expr)
-        if self.keys is not None:
+        if self.compared is not None:
+            self.compared.append(of)
+        elif self.keys is not None:
             differs = next((part for part in of.loose if part.sql not in self.keys), None)
             if differs is not None and of.sql not in self.keys:
                 message, hint = f"{differs.name} differs within a group", f"write for example max({differs.name})"
@@ -483,7 +508,9 @@ def _form_of(value: object) -> ColumnType:
         return BOOLEAN
     if isinstance(value, int):
         return INTEGER
-    return REAL if isinstance(value, float) else TEXT
+    if isinstance(value, float):
+        return REAL
+    return ANY if value is None else TEXT
 
 
 _HANDED = Value | Param | Subquery

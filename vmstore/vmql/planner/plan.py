@@ -107,19 +107,11 @@ def plan(
     beyond = _beyond(keys) if tail.after is not None else ""
     rows = source or _rows(binder, way, [*chosen, "" if summed else beyond], by)
     sorts = bool(keys) and not (way.sorted and not tail.order and not summed)
-    late = limited and sorts and not summed and any(map(_opens, selected))
-    chosen_first, shown_last = _late(selected) if late else (selected, [])
-    clauses = [f"SELECT {', '.join(chosen_first)}", rows]
+    order = f"ORDER BY {', '.join(map(_ordered, keys))}" if sorts else ""
     of_groups = [part for part in (having, beyond if by else "") if part]
-    if of_groups:
-        clauses.append(("WHERE " if source else "HAVING ") + " AND ".join(of_groups))
-    if sorts:
-        clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
-    if limited:
-        clauses.append("LIMIT :limit + 1")
-    body = "\n".join(clauses)
-    if late:
-        body = f"SELECT {', '.join(shown_last)} FROM (WITH few AS MATERIALIZED ({body}) SELECT * FROM few)"
+    chooses = f"{'WHERE' if source else 'HAVING'} {' AND '.join(of_groups)}" if of_groups else ""
+    clauses = [rows, chooses, order, "LIMIT :limit + 1" if limited else ""]
+    body = _body(selected, [clause for clause in clauses if clause], late=limited and sorts and not summed)
     plain = _plain(relation, terms, tail, condition) if relation.made and not summed else None
     return Plan(
         relation,
@@ -162,6 +154,15 @@ _COLUMN = re.compile(r"\b([a-z]\w*)\.(\w+)")
 def _opens(sql: str) -> bool:
     """Whether a value is read from the log, which takes long; one that a SELECT gives is not put off."""
     return _OPENED.search(sql) is not None and "SELECT" not in sql
+
+
+def _body(selected: Sequence[str], clauses: Sequence[str], *, late: bool) -> str:
+    """The statement without its tables; where contents can be opened `late`, it opens those of the few it shows."""
+    if not late or not any(map(_opens, selected)):
+        return "\n".join([f"SELECT {', '.join(selected)}", *clauses])
+    first, last = _late(selected)
+    few = "\n".join([f"SELECT {', '.join(first)}", *clauses])
+    return f"SELECT {', '.join(last)} FROM (WITH few AS MATERIALIZED ({few}) SELECT * FROM few)"
 
 
 def _late(selected: Sequence[str]) -> tuple[list[str], list[str]]:

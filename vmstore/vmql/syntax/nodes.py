@@ -66,11 +66,11 @@ class Word(Node, frozen=True):
     path: tuple[str, ...]
 
 
-@rule("apply", "{name!l}({args:, })")
+@rule("apply", "{name!l}({args:, })", within=ANYTHING)
 @rule("apply_distinct", "{name!l}(DISTINCT {args:, })", distinct=True)
 @rule("apply_star", "{name!l}(*)", star=True)
 class Apply(Node, frozen=True):
-    """A function: `count(*)`, `sum(tokens)`, `length(text)`; `star` for `(*)`, `distinct` for `(DISTINCT x)`."""
+    """A function: `count(*)`, `sum(tokens)`, `avg(role = tool)`; `star` for `(*)`, `distinct` for `(DISTINCT x)`."""
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -94,7 +94,7 @@ class Arithmetic(Node, frozen=True):
 class Subquery(Node, frozen=True):
     """A statement in parentheses, for its one column: a value, or with IN a list of values."""
 
-    statement: RelationQuery | SearchQuery
+    statement: RelationQuery | SearchQuery | ContextAt
 
 
 @rule("negated", "NOT {operand}", NOT)

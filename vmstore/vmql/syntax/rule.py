@@ -70,10 +70,12 @@ RULES: Final[list[SyntaxRule]] = []
 CLAUSES: Final[list[SyntaxRule]] = []  # in the order in which a statement is written
 
 
-def rule(names: str, text: str, rank: int = ATOM, fills: str = "", **constants: Any) -> Callable[[type[N]], type[N]]:
+def rule(
+    names: str, text: str, rank: int = ATOM, fills: str = "", within: int = TEST, **constants: Any
+) -> Callable[[type[N]], type[N]]:
     """Declares that rules of some names make a node, written so."""
-    # Where nothing binds, no bare condition can stand.
-    within = rank if rank < ATOM else TEST
+    # Where nothing binds, no bare condition can stand, unless it is said that one can.
+    within = rank if rank < ATOM else within
 
     def enter(node: type[N]) -> type[N]:
         (CLAUSES if fills else RULES).append(SyntaxRule(names, node, text, constants, rank, within, fills))
