@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import apsw
-import apsw.sqlite_extra
 
 from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, ColumnType
 
@@ -136,9 +135,13 @@ def _upper(*values: Any) -> str | None:
 
 
 def register(db: apsw.Connection) -> None:
-    """Has a connection know those that SQLite has not; regular expressions take each sign once."""
+    """Has a connection know those that SQLite has not, but for regular expressions, which `learn` brings."""
     db.create_scalar_function("vm_lower", _lower, 1, deterministic=True)
     db.create_scalar_function("vm_upper", _upper, 1, deterministic=True)
-    db.enable_load_extension(True)
+
+
+def learn(db: apsw.Connection) -> None:
+    """Has a connection know regular expressions, which take each sign once; finding where they lie takes a while."""
+    import apsw.sqlite_extra
+
     apsw.sqlite_extra.load(db, "regexp")
-    db.enable_load_extension(False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import apsw
 
@@ -15,6 +16,7 @@ from vmstore.vmql.execution.result import Cancellation
 from vmstore.vmql.host import Host
 from vmstore.vmql.planner.plan import Plan, plan
 from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.scalars import learn
 from vmstore.vmql.syntax.nodes import SelectItem, Tail
 
 STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
@@ -54,6 +56,7 @@ class Runner:
         self._plans: dict[Any, Plan] = {}
         self._ready: PreparedConnection | None = None
         self._spare: list[PreparedConnection] = []  # for rows that are made
+        self._learned: WeakSet[apsw.Connection] = WeakSet()  # those that know regular expressions
 
     def planned(
         self,
@@ -104,7 +107,7 @@ class Runner:
 
         `wrong` gives what to raise for an error of SQLite, None for that itself; cells that are `untold` are not read.
         """
-        db = self.prepared(untold)
+        db = self._able(self.prepared(untold), sql)
         with _watched(db, watch, wrong):
             return watch.kept(db.execute(sql, values))
 
@@ -118,7 +121,7 @@ class Runner:
         prepared.contents.forget()
         try:
             with _watched(prepared.db, watch, wrong):
-                yield from prepared.db.execute(sql, values)
+                yield from self._able(prepared.db, sql).execute(sql, values)
         finally:
             self._spare.append(prepared)
 
@@ -136,6 +139,13 @@ class Runner:
         db = apsw.Connection(":memory:")
         virtual_table.register(db)
         return self._knowing(db)
+
+    def _able(self, db: apsw.Connection, sql: str) -> apsw.Connection:
+        """A connection that knows what a statement calls."""
+        if "regexp(" in sql and db not in self._learned:
+            learn(db)
+            self._learned.add(db)
+        return db
 
     def _knowing(self, db: apsw.Connection) -> PreparedConnection:
         page_column.register(db)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import apsw
-import apsw.sqlite_extra
 
 from vmstore.vmql.functions import ORDERED, matches
+from vmstore.vmql.scalars import learn
 from vmstore.vmql.text_cache import cached
 
 Pieces = tuple[tuple[re.Pattern[str], ...], bool, bool]
@@ -134,6 +134,4 @@ def register(db: apsw.Connection) -> None:
             db.create_scalar_function(name, function, arguments, deterministic=True)
     for name, (kind, arguments) in ORDERED.items():
         db.create_aggregate_function(name.removeprefix("vm_"), kind, arguments)
-    db.enable_load_extension(True)
-    apsw.sqlite_extra.load(db, "regexp")
-    db.enable_load_extension(False)
+    learn(db)
