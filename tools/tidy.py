@@ -47,6 +47,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
         ("vmstore/objects/address.py", "vmstore"),
+        ("vmstore/vmql/scalars.py", "apsw"),
         # A tier is read where an address names one, numpy and the lake's libraries where somebody asks for them.
         ("vmstore/namespace/backends/outside_archives.py", "vmstore"),
         ("vmstore/namespace/backends/cold.py", "vmstore"),

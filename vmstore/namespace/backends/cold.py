@@ -181,7 +181,7 @@ class ColdBackend:
     named = None
 
     def capabilities(self, clock: Clock) -> list[Capability]:
-        """What is published is only read, and is as old as its manifest."""
+        """A tier is only read, and is as old as its manifest."""
         tiers = [(name, self.found(name).manifest) for name in self.namespaces()]
         total = sum(stored.size for _, manifest in tiers for stored in manifest.objects)
         numbers = ", ".join(f"{name} {manifest.number}" for name, manifest in tiers)
