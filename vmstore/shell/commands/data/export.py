@@ -204,7 +204,6 @@ COMMANDS = (
         "brings the past it shares. What is written appears when it is whole.",
         (
             "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
-            "vmstore export agent.vms planning-220 --out planning.md",
             "vmstore export agent.vms --format notes --out notes",
             "vmstore export agent.vms --spans-to http://localhost:4318 --follow",
         ),
