@@ -34,7 +34,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         bench.say("publishing")
         publish(opened, address)
     mutations = count * each
-    sizes = {kind: sum(file.stat().st_size for file in tier.glob(f"*/{kind}/*")) for kind in KINDS}
+    sizes = {kind: sum(file.stat().st_size for file in tier.glob(f"*/{kind}/**/*") if file.is_file()) for kind in KINDS}
     yield row(BYTES, [sum(sizes.values()) / mutations])
     yield row(ARCHIVES, [sizes["archives"] / mutations])
     yield row(FETCHED, _asked(bench, address, each // 2, fresh=True))
