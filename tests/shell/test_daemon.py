@@ -88,8 +88,8 @@ def test_printing_installs_nothing(run: Run, asked: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("search agent.vms ferry", "watch, proxy, debug, mcp"),
-        ("", "watch, proxy, debug, mcp"),
+        ("search agent.vms ferry", "watch, proxy, debug, serve, mcp"),
+        ("", "watch, proxy, debug, serve, mcp"),
         ("watch agent.vms --once", "--once"),
         ("watch 'agent.vms", "quotes"),
     ],
