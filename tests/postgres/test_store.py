@@ -233,7 +233,7 @@ def test_a_database_that_went_back_is_followed(host: Callable[[str], str]) -> No
         ("postgresql://db.example", "address-without-database"),
         ("postgresql://db.example/x?nonsense=1", "not-an-address"),
         ("postgresql://db.example/x?schema=a-b", "not-a-name"),
-        ("s3://bucket/store", "no-backend"),
+        ("gs://bucket/store", "no-backend"),
     ],
 )
 def test_an_address_that_is_none_is_refused(address: str, code: str) -> None:

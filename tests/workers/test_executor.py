@@ -149,11 +149,11 @@ def test_a_cluster_that_is_not_there() -> None:
         pass
 
 
-def test_a_script_needs_no_guard(store_path: Path) -> None:
+def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """A script that sweeps at its top, without asking whether it is the main one, gets its answers."""
-    with vmstore.open(store_path) as store:
+    with vmstore.open(tmp_path / "agent.vms") as store:
         live(store, "s", turns=4)
-    script = store_path.with_name("sweeps.py")
+    script = tmp_path / "sweeps.py"
     script.write_text(SCRIPT, "utf-8")
-    ran = subprocess.run([sys.executable, script, store_path], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, script, tmp_path / "agent.vms"], capture_output=True, text=True, timeout=120)
     assert (ran.stdout, ran.stderr) == ("4000 9000 16000\n", "")
