@@ -46,6 +46,7 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
+        ("vmstore/vmql/scalars.py", "apsw"),  # its extensions load a third of the standard library
         ("vmstore/objects/address.py", "vmstore"),
         ("vmstore/vmql/scalars.py", "apsw"),
         # A tier is read where an address names one, numpy and the lake's libraries where somebody asks for them.

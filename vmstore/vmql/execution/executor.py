@@ -129,6 +129,7 @@ class Runner:
     def scratch(self, watch: Cancellation, wrong: Wrong = _as_it_is) -> Iterator[apsw.Connection]:
         """A database of its own, in memory, that knows the functions of VMQL and ends with the `with`."""
         db = self._fresh().db
+        learn(db)
         try:
             with _watched(db, watch, wrong):
                 yield db
