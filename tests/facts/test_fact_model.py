@@ -179,7 +179,7 @@ def test_where_a_model_fails_the_patterns_find_what_they_know(
     session = talk(store, SAID)
     server.replies = replies
     session.memory.facts.extract(server.model, consolidate=False, timeout_s=0.3 if outcome == "hung" else 5)
-    assert "patterns-en@3" in {fact.method for fact in session.memory.facts.all()}
+    assert "patterns-en@4" in {fact.method for fact in session.memory.facts.all()}
     assert [answer["outcome"] for answer in answers_in(store)] == [outcome]
 
 
@@ -261,7 +261,7 @@ def test_a_live_session_asks_its_model_and_loses_no_turn(server: ModelServer, st
     live.user("I love rowing")
     live.user("I said rowing is a love of mine.")
     known = {fact.what: (fact.page, fact.method) for fact in live.memory.facts.all()}
-    assert [method for _, method in known.values()] == ["facts-json@1", "patterns-en@3", "facts-json@1"]
+    assert [method for _, method in known.values()] == ["facts-json@1", "patterns-en@4", "facts-json@1"]
     server.replies = [listed({"from": known["a love"][0], "kind": "related_to", "to": known["rowing"][0]})]
     live.close()
     assert [answer["phase"] for answer in answers_in(store)] == ["signals"] * 3 + ["consolidation"]

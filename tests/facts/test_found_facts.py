@@ -93,7 +93,7 @@ def test_found_facts_stand_in_the_session_with_their_pages(store: Store) -> None
     pages = session.memory.facts.extract()
     facts = session.memory.facts.all()
     assert [(fact.what, fact.sources, fact.method) for fact in facts] == [
-        ("Ghent", ["p4"], "patterns-en@3"), ("rowing", ["p14"], "patterns-en@3"),
+        ("Ghent", ["p4"], "patterns-en@4"), ("rowing", ["p14"], "patterns-en@4"),
     ]  # fmt: skip
     assert pages == [fact.page for fact in facts] and store.verify().ok
 

@@ -10,10 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from vmstore.core.facts import CERTAIN, FactType, Precision
 from vmstore.core.page import Standing
 from vmstore.core.text.stems import terms
 from vmstore.facts.address import attribute_name, has_one
+from vmstore.facts.antecedent import Antecedents, in_its_place, named_in
 from vmstore.facts.choice import chosen
 from vmstore.facts.clause import SpokenClause, clauses
 from vmstore.facts.fact import WORD_CHARS_MAX, StatedFact
@@ -25,6 +28,7 @@ from vmstore.relevance.time.times import TimeSpan, times_in
 
 FACTS_MAX = 12  # of one utterance
 CONFIDENCE = 700_000  # of what a pattern found, in parts per million
+WHOLE = 0.8  # of a sentence, where a clause is taken for all of it
 SAME = 0.8  # of the terms of two facts, where they state the same
 
 
@@ -46,17 +50,23 @@ def find(said: Utterance, language: str = "en") -> tuple[StatedFact, ...]:
     rules = rules_of(language)
     found: list[StatedFact] = []
     before: tuple[str, ClauseSubject | None] = "", None
+    meant = Antecedents()
     for clause in clauses(said.text, rules):
-        read_as = _predicate(clause, rules, before[1] if before[0] == clause.sentence else None)
+        read_as = _predicate(clause, rules, before[1] if before[0] == clause.sentence else None, meant)
         fact = (
             _choice(said, clause, rules)
             or _by_rule(said, clause, rules)
-            or (read_as and _by_grammar(said, clause, read_as, rules))
+            or _over(said, clause, rules, meant)
+            or (read_as and _by_grammar(said, clause, read_as, rules, meant))
         )
         if fact is not None and not any(same(fact, other) for other in found):
             found.append(fact)
         if read_as is not None:
             before = clause.sentence, read_as.subject
+            if read_as.subject.apposed:
+                found.append(_apposition(said, clause, read_as.subject, rules))
+        if read_as is not None and rules.grammar is not None:
+            meant = named_in(read_as, _object(read_as.what, rules), meant, rules.grammar)
     return tuple(found[:FACTS_MAX])
 
 
@@ -73,8 +83,22 @@ def same(one: StatedFact, other: StatedFact) -> bool:
     return bool(together) and len(mine & theirs) / len(together) >= SAME
 
 
-def _predicate(clause: SpokenClause, rules: RuleSet, before: ClauseSubject | None) -> ClausePredicate | None:
-    return None if rules.grammar is None else read(clause.text, rules.grammar, before)
+def _predicate(
+    clause: SpokenClause, rules: RuleSet, before: ClauseSubject | None, meant: Antecedents
+) -> ClausePredicate | None:
+    """What a clause says; a pronoun in its first place is who or what the clause before it named."""
+    if rules.grammar is None:
+        return None
+    first = clause.text.partition(" ")[0].partition("'")[0].lower()
+    if rules.grammar.is_in(first, "it") or (rules.grammar.is_in(first, "he") and (before is None or not before.name)):
+        before = meant.of(first, rules.grammar)
+    owner = meant.of(_OWNERS.get(first, ""), rules.grammar)
+    text = clause.text
+    if owner is not None:  # `her name is Luna`, after `I have a cat`
+        text = f"{'my' if owner.is_own else 'the'} {owner.name.removeprefix('a ')}'s{text[len(first) :]}"
+    read_as = read(text, rules.grammar, before)
+    is_bare = read_as is not None and before is None and first.endswith("ing") and not read_as.subject.name
+    return None if is_bare and len(clause.text) < WHOLE * len(clause.sentence) else read_as  # `Seeing them, I cried`
 
 
 def _choice(said: Utterance, clause: SpokenClause, rules: RuleSet) -> StatedFact | None:
@@ -100,10 +124,22 @@ def _by_rule(said: Utterance, clause: SpokenClause, rules: RuleSet) -> StatedFac
     return None
 
 
-def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate, rules: RuleSet) -> StatedFact | None:
+def _over(said: Utterance, clause: SpokenClause, rules: RuleSet, meant: Antecedents) -> StatedFact | None:
+    """What a pronoun stands for, where a rule finds that it is no more: `that one is off the table`."""
+    match = _THAT.match(clause.text)
+    named = meant.it or meant.he
+    if match is None or named is None:
+        return None
+    fact = _by_rule(said, clause._replace(text=f"{named.name} is{clause.text[match.end() :]}"), rules)
+    return msgspec.structs.replace(fact, text=clause.text) if fact is not None and fact.ends else None
+
+
+def _by_grammar(
+    said: Utterance, clause: SpokenClause, read_as: ClausePredicate, rules: RuleSet, meant: Antecedents
+) -> StatedFact | None:
     """What the predicate of a clause states."""
     assert rules.grammar is not None, "a predicate is read by a grammar"
-    what = _object(read_as.what, rules)
+    what = in_its_place(_object(read_as.what, rules), meant, rules.grammar)
     if read_as.subject.name and not _says_something(what, rules):
         stated = stated_by(read_as, "", rules.grammar)
         if stated is None or not stated.ends:
@@ -114,8 +150,7 @@ def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate,
     stated = stated_by(read_as, what, rules.grammar)
     if stated is None:
         return None
-    who = read_as.subject
-    subject = said.speaker if not who.name else f"{said.speaker}'s {who.name}" if who.is_own else who.name
+    subject = _subject(said, read_as.subject)
     status = stated.status
     if status is Standing.ACTIVE and rules.guards["recurring"].search(clause.text):
         status = Standing.RECURRING
@@ -128,6 +163,20 @@ def _by_grammar(said: Utterance, clause: SpokenClause, read_as: ClausePredicate,
         one=bool(stated.attribute), type=stated.type, status=status, valid_from=begins, valid_to=ends,
         precision=precision, confidence=CONFIDENCE, method=rules.method, sources=(said.page,), ends=stated.ends,
     )  # fmt: skip
+
+
+def _apposition(said: Utterance, clause: SpokenClause, who: ClauseSubject, rules: RuleSet) -> StatedFact:
+    """What stands between two commas after a subject says who or what that is."""
+    return StatedFact(
+        subject=_subject(said, who), verb="is", what=who.apposed, text=clause.text,
+        type=FactType.RELATIONSHIP if who.is_own else FactType.GENERAL, confidence=CONFIDENCE, method=rules.method,
+        sources=(said.page,),
+    )  # fmt: skip
+
+
+def _subject(said: Utterance, who: ClauseSubject) -> str:
+    """Who a fact is about, as it is stored."""
+    return said.speaker if not who.name else f"{said.speaker}'s {who.name}" if who.is_own else who.name
 
 
 def _fact(
@@ -176,6 +225,10 @@ def _says_something(what: str, rules: RuleSet, verb: str = "") -> bool:
         return False
     if verb.endswith(" to") and " " in what and what[0].islower():
         what = what.partition(" ")[2]
+        if rules.guards["vague"].match(what):
+            return False
+    if "pointing" in rules.guards and (head := rules.guards["pointing"].match(what)):
+        what = rules.guards["when"].sub("", what[head.end() :])
     return any(not rules.guards["idle"].fullmatch(word) for word in re.findall(r"[\w@./'-]*\w", what.lower()))
 
 
@@ -198,4 +251,6 @@ _TO_TIME = re.compile(
     r"(?:\b(?:in|on|at|since|from|around|about|by|the|early|late|back|just|only)\b\W*)+$", re.IGNORECASE
 )
 _LENGTH = re.compile(r"\bfor (?:[\w'-]+ ){1,4}(?:years?|months?|weeks?|days?)(?: now)?$", re.IGNORECASE)
+_OWNERS = {"his": "he", "her": "he", "its": "it", "their": "they"}
+_THAT = re.compile(r"(?:so )?(?:that one|this one|it|that|this)(?:'s| is| was)\b", re.IGNORECASE)
 _SIGNS = " ,.;:!–—-…\"'()"

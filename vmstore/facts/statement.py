@@ -6,12 +6,16 @@ nothing is kept. The word classes that decide it stand in the file of the langua
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from vmstore.core.facts import FactType
 from vmstore.core.page import Standing
 from vmstore.facts.grammar import Grammar
 from vmstore.facts.predicate import ClausePredicate
+
+_GONE = ("went over", "moved on", "stepped down", "gone over")
+_OF_SPEAKER = re.compile(r"\b(?:my|our|me|us)\b", re.IGNORECASE)
 
 
 class Statement(NamedTuple):
@@ -32,33 +36,44 @@ def stated_by(said: ClausePredicate, what: str, grammar: Grammar) -> Statement |
     """What a predicate states of its subject, `what` its object without what only goes on from it; None for nothing."""
     if grammar.patterns["said_to_you"].search(what) or said.verb == "":
         return None
-    own = not said.subject.name
     if said.tense in ("is", "was"):
         return _of_being(said, what, grammar)
     if said.tense == "wish":
         return _of_wish(said, grammar)
     if said.tense == "able":
         return _of_ability(said, what, grammar)
-    if grammar.is_in(said.verb, "talking") and not _keeps(said, what, grammar):
+    if _is_talk(said, what, grammar) or _was_meant(said) or _is_mood(said, grammar):
         return None
-    if not own and not _is_concrete(said, what, grammar):
-        return None
-    if said.words.endswith(" to") and grammar.patterns["duty"].match(said.words):
-        return None  # what was to be done, and may not have been
-    done = what.partition(" ")[0].lower()
-    if said.words.endswith(" to") and grammar.is_in(done, "talking") and not grammar.patterns["dated"].search(what):
-        return None
-    if said.tense == "passive" and own and grammar.patterns["moods"].match(said.words.partition(" ")[2]):
-        return None
-    if said.tense == "past" and said.words.startswith(("going to", "planning", "thinking", "hoping", "about to")):
-        return None  # what was meant to be
-    if said.tense == "progressive" and grammar.is_in(said.verb, "deciding"):
-        return None
-    if said.tense == "future" and said.helper != "gonna" and not (grammar.patterns["dated"].search(what) and own):
+    ends = _ended_by(said, what, grammar)
+    if said.subject.name and not _is_concrete(said, what, grammar) and not ends:
         return None
     kind, attribute = _type(said, what, grammar), _attribute(said, what, grammar)
     status = Standing.ACTIVE if attribute else _status(said, grammar)
-    return Statement(_verb(said), kind, status, attribute, _ended_by(said, what, grammar))
+    return Statement(_verb(said), kind, status, attribute, ends)
+
+
+def _is_talk(said: ClausePredicate, what: str, grammar: Grammar) -> bool:
+    """Whether a predicate is about the talk itself or what is thought in it, and not about a thing or an act."""
+    if said.words.endswith(" to") and said.verb != "get":
+        return grammar.is_in(what.partition(" ")[0].lower(), "saying") and not grammar.patterns["dated"].search(what)
+    if not grammar.is_in(said.verb, "talking") or grammar.patterns["kept_talk"].match(f"{said.words} {what}"):
+        return False
+    is_done = said.tense in ("past", "perfect") or (said.tense == "progressive" and said.helper != "")
+    is_act = is_done and grammar.is_in(said.verb, "telling")
+    return not is_act or grammar.patterns["is_clause"].match(what) is not None
+
+
+def _was_meant(said: ClausePredicate) -> bool:
+    """Whether a predicate is of what was meant to be, and may never have been."""
+    return said.tense == "past" and said.words.startswith(("going to", "planning", "thinking", "hoping", "about to"))
+
+
+def _is_mood(said: ClausePredicate, grammar: Grammar) -> bool:
+    """Whether a predicate says how somebody was made to feel: `I was touched`."""
+    rest = said.words.partition(" ")[2]
+    if said.tense != "passive" or said.subject.name or grammar.patterns["lasting"].match(f"{rest} "):
+        return False
+    return grammar.patterns["moods"].match(rest) is not None
 
 
 def _ended_by(said: ClausePredicate, what: str, grammar: Grammar) -> str:
@@ -68,16 +83,18 @@ def _ended_by(said: ClausePredicate, what: str, grammar: Grammar) -> str:
     if said.is_denied:
         return f"{said.words} {what}" if said.tense == "perfect" and grammar.patterns["since"].search(what) else ""
     if said.subject.name:
-        gone = said.verb in ("die", "leave", "pass", "split", "disband") and said.tense in ("past", "perfect")
-        return said.subject.name if gone else ""
+        is_gone = said.verb in ("die", "leave", "pass", "split", "disband") or said.words.startswith(_GONE)
+        if said.tense not in ("past", "perfect"):
+            return ""
+        return said.subject.name if is_gone else what if grammar.is_in(said.verb, "ending") else ""
+    if said.words.startswith("ended up"):
+        return ""
     if said.words.startswith("used to "):
         return what
+    first, _, rest = what.partition(" ")
+    if said.words.endswith(" to") and grammar.is_in(first.lower(), "revoking"):
+        return rest
     return what if grammar.is_in(said.verb, "ending") or grammar.patterns["over"].match(said.words) else ""
-
-
-def _keeps(said: ClausePredicate, what: str, grammar: Grammar) -> bool:
-    """Whether a verb of talking or thinking is about a thing here: `believe in ghosts`, `know how to sail`."""
-    return grammar.patterns["kept_talk"].match(f"{said.words} {what}") is not None
 
 
 def _is_concrete(said: ClausePredicate, what: str, grammar: Grammar) -> bool:
@@ -85,7 +102,10 @@ def _is_concrete(said: ClausePredicate, what: str, grammar: Grammar) -> bool:
     subject = said.subject
     if subject.is_own or subject.is_named:
         return True
-    return grammar.patterns["concrete"].search(what) is not None or grammar.is_in(said.verb, "affecting")
+    if grammar.patterns["concrete"].search(what) or grammar.is_in(said.verb, "affecting"):
+        return True
+    is_asserted = said.tense in ("past", "perfect", "passive", "present", "progressive")
+    return is_asserted and grammar.patterns["telling_object"].match(what) is not None
 
 
 def _of_being(said: ClausePredicate, what: str, grammar: Grammar) -> Statement | None:
@@ -93,10 +113,12 @@ def _of_being(said: ClausePredicate, what: str, grammar: Grammar) -> Statement |
     own = not said.subject.name
     pattern = "traits" if own else "qualities"
     quality = " ".join([*said.words.split()[1:], what])
-    is_mood = (own or quality == what) and grammar.patterns["moods"].match(quality) is not None
-    if is_mood or not grammar.patterns[pattern].match(quality):
+    is_mood = (own or (quality == what and not _OF_SPEAKER.search(what))) and grammar.patterns["moods"].match(quality)
+    if (is_mood and not grammar.patterns["lasting"].match(quality)) or not grammar.patterns[pattern].match(quality):
         return None
-    if not own and not said.subject.is_own and not grammar.patterns["concrete"].search(what):
+    is_known = own or said.subject.is_own or (said.subject.is_named and " " in said.subject.name)
+    is_known = is_known or grammar.patterns["named_kind"].match(quality) is not None
+    if not is_known and not grammar.patterns["concrete"].search(what):
         return None
     verb = ("was" if said.tense == "was" else "is") if own else said.helper or "is"
     toward = grammar.patterns["toward"].match(quality)
@@ -120,10 +142,15 @@ def _of_wish(said: ClausePredicate, grammar: Grammar) -> Statement | None:
 
 
 def _of_ability(said: ClausePredicate, what: str, grammar: Grammar) -> Statement | None:
-    if said.helper != "can" or not grammar.is_in(said.verb, "skills"):
+    is_act = not said.subject.name and not grammar.is_in(said.verb, "talking") and " " in what
+    was_done = grammar.form(said.verb, "participle") and not grammar.form(said.verb, "base")  # `couldn't have done`
+    is_known = not was_done and (is_act or grammar.is_in(said.verb, "skills"))
+    is_asserted = said.helper == "can" or (said.helper == "could" and said.is_denied and said.verb != "have")
+    if not is_known or not is_asserted:
         return None
     kind = FactType.PREFERENCE if said.verb == "stand" else FactType.SKILL
-    return Statement(f"{'cannot' if said.is_denied else 'can'} {said.words}".strip(), kind, Standing.ACTIVE)
+    able = {("can", True): "cannot", ("can", False): "can"}.get((said.helper, said.is_denied), "could not")
+    return Statement(f"{able} {said.words}".strip(), kind, Standing.ACTIVE)
 
 
 def _verb(said: ClausePredicate) -> str:
