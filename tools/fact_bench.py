@@ -60,7 +60,9 @@ def ends(added: list[Addition], facts: list[HeldFact], row: dict[str, Any]) -> t
         other.fact for addition in added for other in facts if addition.fact is not None and ended_by(addition, other)
     ]
     value = [fact["supersedes"]["what"] for fact in row["facts"] if fact.get("supersedes")]
-    right = sum(any(telling(f"{fact.verb} {fact.what}") & telling(what) for what in value) for fact in gone)
+    who = telling(row["speaker"]) | telling("user")
+    named = [telling(f"{fact.subject} {fact.verb} {fact.what}") - who for fact in gone]
+    right = sum(any(words & telling(what) for what in value) for words in named)
     return right, len(gone) - right
 
 

@@ -58,6 +58,21 @@ ENDED = [
     ("I'm married to Sven", "Sven and I divorced last year", "Sven"),
     ("I prefer dark roast", "Actually, I prefer light roast these days", "dark roast"),
     ("I use spaces for indentation", "I use tabs instead of spaces", "spaces for indentation"),
+    ("We booked Corfu for June", "We cancelled the Corfu trip", "Corfu for June"),
+    ("I'm training for the Berlin marathon", "I pulled out of the marathon", "the Berlin marathon"),
+    ("I take the tram to work", "I cycle to work these days", "the tram to work"),
+    ("My landlord is Mr Petersen", "We have a new landlord since May", "Mr Petersen"),
+    ("I work at Hanley's", "Last day at Hanley's was Friday", "Hanley's"),
+    ("I drive a Golf", "The Golf finally died", "a Golf"),
+    ("Ida is my editor", "Ida went over to the Hamburg office", "my editor"),
+    ("Tuesday is my running night", "So it's the pool on Tuesdays now", "my running night"),
+    ("The retry limit is 5", "Set the retry limit to 8 please", "5"),
+    ("Our standup is at 9", "Standup moved to 10", "9"),
+    (
+        "We're taking the flat on Mill Street",
+        "The flat on Mill Street won't take cats, so that one's off the table",
+        "the flat on Mill Street",
+    ),
 ]
 KEPT = [
     ("My dog is a beagle", "My dog is old now"),
@@ -72,6 +87,11 @@ KEPT = [
     ("My aunt lives in Bergen", "My uncle moved to Tromsø"),
     ("I take 20 mg of zinc every night", "I ran 10 km now"),
     ("I work at Brandt Clinic", "I left the party early"),
+    ("I have a dog named Ben", "I left the party at Ben's house"),
+    ("I swim on Tuesdays", "I ended up buying two kittens"),
+    ("My brother has two boats", "My brother quit smoking"),
+    ("I cycle to school", "I walked to work yesterday"),
+    ("I have a motorbike", "I want to sell the piano"),
     ("I want to repaint the shed in May", "Never mind the rain"),
     ("my commute is 40 minutes", "my commute is 40 minutes, still, and I wait 5 more"),
 ]

@@ -16,13 +16,15 @@ from vmstore.facts.verbs import stem_of
 
 NAMED_MIN = 2 / 3  # of the terms that a sentence says are no more, which the fact that it ends must have
 CHANGED = re.compile(
-    r"\b(?:now|these days|nowadays|lately|new|actually|up to|down to|instead|correction|any ?more|no longer|since"
+    r"^(?:please )?(?:set|change|raise|lower|bump|increase|reduce)\b"
+    r"|\b(?:now|these days|nowadays|lately|new|actually|up to|down to|instead|correction|any ?more|no longer|since"
     r"|from (?:now|today|\w+) on|changed?"
     r"|moved|raised|went up|went down|jetzt|inzwischen|nun|doch|maintenant|désormais|plutôt)\b",
     re.IGNORECASE,
 )
 BEGINS = re.compile(
-    r"\b(?:start|beg[aiu]n|join|sign|adopt|enrol|engage|took up|take up|becam?e|mov|switch|got|bought|chose|decid)\w*",
+    r"\b(?:start|beg[aiu]n|join|sign|adopt|enrol|engage|took up|take up|becam?e|mov|switch|got|bought|chose|decid|book"
+    r"|reserv|order|plan|hir|rent|schedul|arrang|install|subscrib|sett?l)\w*",
     re.IGNORECASE,
 )
 """Verbs of an event after which something goes on."""
@@ -31,6 +33,11 @@ AGAINST = re.compile(
     r"|nicht|keine?n?|nie|hasse|ne|déteste)\b",
     re.IGNORECASE,
 )
+NAME_WORDS = 2  # of an object, in which its name stands
+_NAME = re.compile(r"\b[A-ZÄÖÜ][\w-]+")
+_TO = re.compile(r"\b(?:to|for) [a-z]+$")
+_NEW = re.compile(r"(?:an?|my|our|the) (?:brand )?new (?P<thing>[\w-]+)")
+_DAY = re.compile(r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b")
 _BEHIND = re.compile(r"[,;:(]| (?:because|since|until|for now|yesterday|today|last|next|this)\b")
 _OF = re.compile(r" (?:at|with|in|on|for|from|to|of|after|before|last|this)\b")
 _IS = re.compile(
@@ -64,7 +71,7 @@ def ended(fact: StatedFact, held: Sequence[StatedFact]) -> int | None:
     for place, other in enumerate(held):
         if not _goes_on(other) or (fact.one and fact.attribute == other.attribute):
             continue
-        share = _named(fact, other, named[0]) or _named(fact, other, named[1])
+        share = _named(fact, other, named[0]) or _named(fact, other, named[1]) or _named_at(fact, other)
         if not share and (_against(fact, other) or _counted_again(fact, other) or _stated_anew(fact, other)):
             share = 1.0
         if share and (best is None or (share, place) > best):
@@ -91,6 +98,13 @@ def _named(fact: StatedFact, other: StatedFact, wanted: frozenset[str]) -> float
     if wanted <= frozenset(terms(fact.what)) and is_against(other):
         return 0.0  # it was against it before
     return share + len(wanted & theirs) / (1 + len(theirs))
+
+
+def _named_at(fact: StatedFact, other: StatedFact) -> float:
+    """How far a statement ends what begins with a name in it: `the Corfu trip`, where `Corfu in June` was booked."""
+    names = frozenset(terms(" ".join(_NAME.findall(_OF.split(_BEHIND.split(fact.ends)[0], maxsplit=1)[0]))))
+    first = frozenset(terms(" ".join(other.what.split()[:NAME_WORDS])))
+    return NAMED_MIN if names and names <= first and fact.subject == other.subject else 0.0
 
 
 def _of_one(fact: StatedFact, other: StatedFact) -> bool:
@@ -141,12 +155,18 @@ def _same_but_number(one: str, other: str) -> bool:
 
 def _stated_anew(fact: StatedFact, other: StatedFact) -> bool:
     """Whether a statement gives what an earlier one did another object, and says that it changed."""
-    if fact.subject.casefold() != other.subject.casefold() or is_against(fact) or is_against(other):
+    if fact.verb == "now has" and _days(fact) & _days(other):
+        return True  # `it's yoga on Mondays now`
+    if _newly(fact, other):
+        return True
+    if not _of_same(fact, other) or is_against(fact) or is_against(other):
         return False
     mine, theirs = frozenset(terms(fact.what)), frozenset(terms(other.what))
     if not mine or not theirs or mine == theirs or fact.ends:
         return False
-    is_person = _is_person(fact)
+    if _TO.findall(f"{fact.verb} {fact.what}") == _TO.findall(f"{other.verb} {other.what}") != [] and _changes(fact):
+        return True  # `I take the bus to work`, `I cycle to work these days`
+    is_person = _is_person(fact) and fact.subject == other.subject
     if not is_person and (_MOVED.search(fact.verb) or _MOVED.match(fact.what)) and _IS.match(other.verb):
         return True
     if CHANGED.search(fact.text) is None or stem_of(fact.verb) != stem_of(other.verb):
@@ -156,6 +176,30 @@ def _stated_anew(fact: StatedFact, other: StatedFact) -> bool:
     if mine & theirs:
         return True
     return not is_person and _kind(fact.what) == _kind(other.what) != "" and fact.verb == other.verb
+
+
+def _changes(fact: StatedFact) -> bool:
+    """Whether a statement of how things go says that it is otherwise now."""
+    return fact.status in (Standing.ACTIVE, Standing.RECURRING) and CHANGED.search(fact.text) is not None
+
+
+def _of_same(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether two facts have one subject, or a thing that is somebody's in one and named alone in the other."""
+    mine, theirs = fact.subject.casefold(), other.subject.casefold()
+    return mine == theirs or (mine in (_thing(fact).casefold(), "user") and mine == _thing(other).casefold())
+
+
+def _newly(fact: StatedFact, other: StatedFact) -> bool:
+    """Whether a statement is of a new one of what an earlier one says who or what it is: `we have a new landlord`."""
+    match = _NEW.match(fact.what)
+    if match is None or other.subject != f"{fact.subject}'s {match['thing'].lower()}":
+        return False
+    return _IS.match(other.verb) is not None
+
+
+def _days(fact: StatedFact) -> frozenset[str]:
+    """The days of the week that a fact names."""
+    return frozenset(_DAY.findall(f"{fact.subject} {fact.what}".lower()))
 
 
 def _is_person(fact: StatedFact) -> bool:
