@@ -33,6 +33,7 @@ from vmstore.integrations.chuk.models.enums import (
 )
 from vmstore.integrations.chuk.models.fault import FaultPolicy
 from vmstore.integrations.chuk.models.page import ID_DIGITS, MemoryPage, PageTableEntry, new_id
+from vmstore.integrations.chuk.models.page import event_to_page as event_to_page  # where theirs has it
 from vmstore.integrations.chuk.models.stats import FaultMetrics, MemoryManagerStats, VMContext, VMMetrics
 from vmstore.integrations.chuk.mutation_log import MutationLogLite
 from vmstore.integrations.chuk.pack_cache import ContextPackCache

@@ -1,8 +1,8 @@
-"""Runs the demo, a real session and a thousand synthetic agents against any address: `python3 tools/agents.py`.
+"""Runs the demo, a real session and a thousand synthetic agents against any address: `python3 tools/synthetic_agents.py`.
 
-    python3 tools/agents.py                                     a PostgreSQL of pip's, started for it
-    python3 tools/agents.py postgresql://team@db.example/agents a database that is there
-    python3 tools/agents.py /tmp/agents.vms --short             a folder; a few agents
+    python3 tools/synthetic_agents.py                                     a PostgreSQL of pip's, started for it
+    python3 tools/synthetic_agents.py postgresql://team@db.example/agents a database that is there
+    python3 tools/synthetic_agents.py /tmp/agents.vms --short             a folder; a few agents
 
 The same program writes to the address and to a folder beside it, and the same questions are asked of both: they must
 have the same answers, and every namespace must verify. The store at the address must not be there yet. Without the
