@@ -1,4 +1,4 @@
-"""Runs the demo, a real session and a thousand synthetic agents against any address: `python3 tools/synthetic_agents.py`.
+"""Runs the demo, a real session and a thousand synthetic agents against any address.
 
     python3 tools/synthetic_agents.py                                     a PostgreSQL of pip's, started for it
     python3 tools/synthetic_agents.py postgresql://team@db.example/agents a database that is there

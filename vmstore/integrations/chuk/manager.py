@@ -32,8 +32,7 @@ from vmstore.integrations.chuk.models.enums import (
     VMMode,
 )
 from vmstore.integrations.chuk.models.fault import FaultPolicy
-from vmstore.integrations.chuk.models.page import ID_DIGITS, MemoryPage, PageTableEntry, new_id
-from vmstore.integrations.chuk.models.page import event_to_page as event_to_page  # where theirs has it
+from vmstore.integrations.chuk.models.page import ID_DIGITS, MemoryPage, PageTableEntry, event_to_page, new_id
 from vmstore.integrations.chuk.models.stats import FaultMetrics, MemoryManagerStats, VMContext, VMMetrics
 from vmstore.integrations.chuk.mutation_log import MutationLogLite
 from vmstore.integrations.chuk.pack_cache import ContextPackCache
@@ -44,6 +43,8 @@ from vmstore.integrations.chuk.vm_prompts import build_vm_developer_message, get
 from vmstore.integrations.chuk.working_set import WorkingSetConfig, WorkingSetManager
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
+
+__all__ = ["MemoryManager", "event_to_page"]  # the function stands there, its users import it from here
 
 RELEVANCE_TEXT = 0.6  # of a page whose text has the words asked for, beside those that say so of themselves
 NEXT_LEVEL = CompressionLevel.ABSTRACT  # what pages are shortened to before any goes
