@@ -25,6 +25,7 @@ NAME = re.compile(r"[\w.]+")
 TESTED_IN = {
     **dict.fromkeys(("namespace", "seals", "shares", "maintenance", "retention", "retraction"), "store"),
     "providers": "capture",
+    "publication": "cold",
 }
 # Pages and tables that tests read: where such a file changes, these run.
 READERS = {

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         DiskShare,
         EmbeddedShare,
         EmbeddingReport,
+        ErasedAgain,
         ErasurePlan,
         ErasureReport,
         ExportReport,
@@ -136,6 +137,8 @@ if TYPE_CHECKING:
     from vmstore.store.live.options import LiveOptions
     from vmstore.store.live.prompt import Prompt
     from vmstore.store.live.tool_memory import MemoryPage, ToolMemory
+    from vmstore.store.notes.exporter import NotesExport
+    from vmstore.store.notes.importer import NotesImport
     from vmstore.store.parts.admin import Admin
     from vmstore.store.parts.catalog import Catalog
     from vmstore.store.parts.regions import Sharing
@@ -259,6 +262,7 @@ __all__ = [
     "SkippedSession", "Backup", "BackupPart", "RestoreReport", "Columns", "ColumnSegment", "CompactionReport",
     "EmbeddedShare", "VectorCoverage", "EmbeddingReport", "SweepReport", "ExportReport", "ImportReport",
     "ImportedSession", "LineProblem", "Info", "MergeReport", "MergedSession", "MigrationReport",
+    "ErasedAgain", "NotesExport", "NotesImport",
     "MigratedNamespace", "MigratedSession", "PublishedViews", "Usage", "DiskShare", "StoredContents",
     "Verdict", "Problem", "Health", "Capability", "Symptom", "NamespaceHealth", "LockedFile",
     # trust: what is erased, kept, sealed, proved and encrypted
@@ -335,13 +339,15 @@ _HOMES = {
     "vmstore.maintenance.publish": "publish",
     "vmstore.transfer.merge": "merge",
     "vmstore.transfer.migrate": "migrate",
+    "vmstore.store.notes.exporter": "NotesExport",
+    "vmstore.store.notes.importer": "NotesImport",
     "vmstore.maintenance.doctor": "doctor",
     "vmstore.namespace.reports": (
         "ArchiveReport ArchivedSession SkippedSession PublishReport PublishedPart "
         "Backup BackupPart Capability RestoreReport Columns ColumnSegment "
         "CompactionReport EmbeddedShare EmbeddingReport VectorCoverage "
         "SweepReport ExportReport ImportReport ImportedSession LineProblem Info MergeReport MergedSession "
-        "MigrationReport MigratedNamespace MigratedSession PublishedViews "
+        "MigrationReport MigratedNamespace MigratedSession PublishedViews ErasedAgain "
         "Usage DiskShare StoredContents "
         "Verdict Problem Health Symptom NamespaceHealth LockedFile ErasureReport ErasurePlan "
         "PlannedPage PlannedSession LeftContent SealInfo"

@@ -110,6 +110,7 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
         "markdown",
         "chat",
         "otlp",
+        "notes",
     ]
 
 

@@ -14,6 +14,7 @@ from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.erasure.found import found_in
 from tests.refusals import refused
+from tests.shell import conftest
 from tests.shell.conftest import Run
 from tests.transfer.migrations import SECRET, content_of, rich_store
 from vmstore.cells.subject_keys import ID_BYTES
@@ -22,7 +23,7 @@ from vmstore.errors import ConflictError, CorruptError, InputError, StoreError
 from vmstore.namespace.results import to_json
 from vmstore.namespace.storekey import new_store_key
 
-pytest_plugins = ("tests.shell.conftest",)
+run = conftest.run
 
 
 @pytest.fixture

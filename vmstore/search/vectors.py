@@ -127,7 +127,7 @@ class ModelVectors:
         sorted_rows = rows[order]
         at = np.minimum(np.searchsorted(sorted_rows, keys), max(len(rows) - 1, 0))
         hit = sorted_rows[at] == keys if len(rows) else np.zeros(len(keys), bool)
-        lanes = texts.lanes(np.arange(texts.count, dtype=np.int32))
+        lanes = np.asarray(texts.lanes(np.arange(texts.count, dtype=np.int32)), np.int64)
         return RowVectors(self.matrix, seen[hit], order[at[hit]].astype(np.int64), len(rows), self._asked[0], lanes)
 
 

@@ -109,10 +109,11 @@ def test_what_is_not_committed_is_not_released(checkout: Path, tmp_path: Path) -
     """A checkout with a change is refused, and so is a folder that holds something."""
     (checkout / "change").write_text("x")
     try:
-        with pytest.raises(RefusedError, match="committed"):
+        with pytest.raises(RefusedError) as changed:
             release(tmp_path / "dist", Path(sys.executable), None, checkout)
     finally:
         (checkout / "change").unlink()
     (tmp_path / "old").touch()
-    with pytest.raises(RefusedError, match="holds files"):
+    with pytest.raises(RefusedError) as taken:
         release(tmp_path, Path(sys.executable), None, checkout)
+    assert "committed" in str(changed.value) and "holds files" in str(taken.value)

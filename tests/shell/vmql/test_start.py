@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 UNASKED = ("capture", "embedders", "engine", "facts", "live", "providers", "relevance", "search", "tags", "vm", "work")
 FOREIGN = ("asyncio", "dateparser", "duckdb", "prompt_toolkit", "rich", "snowballstemmer", "sqlite3", "zoneinfo")
 FOLDING = ("core.mutation", "log.archive.file", "views.fold", "vmql.execution.streams", "vmql.execution.why")
-MODULES_MAX = 200  # of vmstore's own; 193 when this was written
+MODULES_MAX = 202  # of vmstore's own
 
 ASK = """
 import sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Unpack
 
 from vmstore.aio.docs import described_by
@@ -23,6 +24,8 @@ from vmstore.work.disclosure import DisclosureStep
 from vmstore.work.observation import RATIO
 from vmstore.work.skill import SUCCESSES_MIN
 from vmstore.work.vbrief import VBriefDocument
+from vmstore.workers.choice import Choice
+from vmstore.workers.executor import Progress
 
 
 @described_by(session_work.SessionWork)
@@ -159,6 +162,13 @@ class StoreWork:
     def __init__(self, sync: store_work.StoreWork, worker: Worker) -> None:
         self._sync = sync
         self._worker = worker
+
+    async def read_by(
+        self, workers: Choice = None, *, results: Path | None = None, progress: Progress | None = None
+    ) -> StoreWork:
+        """See `vmstore.StoreWork.read_by`."""
+        ask = partial(self._sync.read_by, workers, results=results, progress=progress)
+        return StoreWork(await self._worker.do(ask), self._worker)
 
     async def alarms(self, *, user: str | None = None, together: bool = False) -> list[GuardInfo]:
         """See `vmstore.StoreWork.alarms`."""

@@ -25,7 +25,6 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.core.system.atomic_file import new_file
 from vmstore.core.system.safe_files import Stray, destroy, kind_of, read_within
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, StoreError
@@ -87,6 +86,8 @@ class Archives:
 
         The caller has seen that it is there.
         """
+        from vmstore.core.system.atomic_file import new_file
+
         assert self._lock.held, "nobody moves cells into an archive that is about to go"
         place = self.path(uid).with_suffix(COLD)
         place.unlink(missing_ok=True)

@@ -244,6 +244,8 @@ def _diff(query: Query, scope: Scope, tail: nodes.Tail, before: tuple[str, AsOf]
     changes, basis = query.world.differences(before, after)
 
     def text(owner: str, change: Any) -> str:
+        if query.untold is None:
+            return change.text or ""
         lane = query.world.lane(key_of(query.world, owner, nodes.NOWHERE))
         return query.text_for_answer(lane, page_position(change.page) or 0, change.text) or ""
 

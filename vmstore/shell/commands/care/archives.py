@@ -150,7 +150,6 @@ COMMANDS = (
         "With --to the file goes to a cold tier and is fetched from there when it is asked for.",
         (
             "vmstore archive agent.vms planning-220",
-            "vmstore archive agent.vms --older-than 90d --dry-run",
             "vmstore archive agent.vms --older-than 90d --to s3://team/cold",
             "vmstore archive agent.vms --list",
         ),

@@ -87,7 +87,6 @@ COMMANDS = (
         "erased in the store is written again there without it, and the former objects are deleted.",
         (
             "vmstore publish agent.vms s3://team/cold",
-            "vmstore publish agent.vms s3://team/cold --older-than 90d --dry-run",
             "vmstore publish agent.vms s3://team/cold --delta",
             "vmstore publish agent.vms /mnt/cold planning-220",
         ),

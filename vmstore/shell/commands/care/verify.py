@@ -235,7 +235,6 @@ COMMANDS = (
         "put back is found by nothing else. Leaves with 1 and names each problem where anything is wrong.",
         (
             "vmstore verify agent.vms",
-            "vmstore verify agent.vms --log",
             "vmstore verify agents.vms --namespaces '*' --workers 2 --results verified.jsonl",
             "vmstore verify agent.vms --seal /elsewhere/agent.seal --public-key /elsewhere/seal.key.pub",
         ),

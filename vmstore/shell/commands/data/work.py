@@ -208,7 +208,6 @@ COMMANDS = (
         "one user count together, those of nobody by their session. Nothing is written unless --write says so.",
         (
             "vmstore learn agent.vms",
-            "vmstore learn runs.vms --together --guard failure",
             "vmstore learn agent.vms --user ada --write",
             "vmstore learn runs.vms --workers 2 --results learned.jsonl",
         ),

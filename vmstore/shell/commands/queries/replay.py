@@ -210,7 +210,6 @@ COMMANDS = (
         (
             "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
             "vmstore replay agent.vms --all --budget 8000,32000 --workers 4 --results runs.jsonl",
-            "vmstore replay agent.vms s1 --check",
             "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
         ),
         replay,
