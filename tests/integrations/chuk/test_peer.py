@@ -74,7 +74,8 @@ names = {}
 for module in sys.argv[2:]:
     package = importlib.import_module(f"{sys.argv[1]}.{module}" if module else sys.argv[1])
     for name, value in vars(package).items():
-        is_here = not module or getattr(value, "__module__", package.__name__) == package.__name__
+        is_listed = not module or name in getattr(package, "__all__", ())
+        is_here = is_listed or getattr(value, "__module__", package.__name__) == package.__name__
         is_borrowed = name in sys.modules["typing"].__all__ or name == "UTC"
         if name.startswith("_") or inspect.ismodule(value) or not is_here or is_borrowed:
             continue
