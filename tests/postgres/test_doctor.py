@@ -58,8 +58,8 @@ def test_a_healthy_store_is_told_in_a_table(base: str, capsys: pytest.CaptureFix
     can = {each["name"]: each["can"] for each in report["capabilities"]}
     assert can == {
         **dict.fromkeys(("server", "role", "durable flush", "clock", "schema", "reads", "writes", "erases"), True),
-        **dict.fromkeys(("bytes", "group commit", "long contents"), True),
-        **dict.fromkeys(("replication", "rows of one role", "encryption", "archives", "cold tier", "backup"), False),
+        **dict.fromkeys(("bytes", "group commit", "long contents", "cold tier"), True),
+        **dict.fromkeys(("replication", "rows of one role", "encryption", "archives", "backup"), False),
     }
     assert [(each["namespace"], each["commits"]) for each in report["namespaces"]] == [("default", 3)]
 
@@ -139,3 +139,12 @@ def roles(base: str) -> Callable[[str, str], str]:
         for grant in grants:
             execute(base, f"GRANT {grant} TO {role}")
     return lambda address, role: address.replace("postgres:@", f"{role}@")
+
+
+def test_long_contents_are_told_where_they_lie(base: str, tmp_path: Path) -> None:
+    """With an object store in the address the doctor says so, and without one that they are rows."""
+    assert named(vmstore.doctor(base))["long contents"].what.startswith("rows")
+    address = f"{server().database()}&cache={tmp_path / 'other'}&blobs={tmp_path / 'blobs'}"
+    with vmstore.open(address) as store:
+        store.record("chat", chat("Which bucket?"), answer("This."))
+    assert "object store" in named(vmstore.doctor(address))["long contents"].what

@@ -368,6 +368,18 @@ def test_a_reader_may_not_write(roles: Callable[[str, str], str]) -> None:
         backend.check_writable("team-a")
 
 
+def test_a_session_is_published_from_a_database(host: Callable[[str], str], tmp_path: Path) -> None:
+    """A cold tier has of a session in a database what the database has, and verifies."""
+    with vmstore.open(host("a")) as store:
+        store.import_file(CHECKOUT / "vmstore" / "shell" / "demo.jsonl")
+        asked = "PAGES page, version, tokens, text IN SESSION 'planning-220'"
+        before = [tuple(row) for row in store.query(asked)]
+        vmstore.publish(store, f"cold://{tmp_path / 'cold'}")
+    with vmstore.open(f"cold://{tmp_path / 'cold'}", "r") as cold:
+        assert len(before) > 1_000 and [tuple(row) for row in cold.query(asked)] == before
+        assert cold.verify().ok
+
+
 def test_the_page_shows_what_happens(host: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> None:
     """The program on the page runs, with a database of ours, and prints what the page shows."""
     shown = [block for block in blocks(PAGE) if block.language in ("python", "text")]

@@ -301,7 +301,7 @@ class PostgresBackend:
 
     def capabilities(self, clock: Clock) -> list[Capability]:
         """As far as the server, its settings and the role allow."""
-        return capabilities(self.connection, self.sql, self.schema, clock)
+        return capabilities(self.connection, self.sql, self.schema, clock, self.blobs)
 
     def attach(self, namespace: str, opening: Opening) -> Attachment:
         """Finds a namespace, which is made where there is none, encrypted with a key."""

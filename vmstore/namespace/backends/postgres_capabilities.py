@@ -28,11 +28,13 @@ class _Asked(NamedTuple):
     at: str
 
 
-def capabilities(connection: Connection, sql: Statements, schema: str, clock: Clock) -> list[Capability]:
-    """The table of a store; what cannot be asked is told with its reason."""
+def capabilities(
+    connection: Connection, sql: Statements, schema: str, clock: Clock, blobs: str | None
+) -> list[Capability]:
+    """The table of a store, `blobs` where its address has long contents lie; what cannot be asked has its reason."""
     backend = _Asked(connection, sql, schema, f'"{schema}".' if schema else "")
     asked = [_server, _flush, _replication, _skew, _tables, _rights, _isolation, _size, _encryption]
-    return [capability for ask in asked for capability in _answered(ask, backend, clock)] + _ours()
+    return [capability for ask in asked for capability in _answered(ask, backend, clock)] + _ours(blobs)
 
 
 def _answered(ask: Callable[[_Asked, Clock], Iterator[Capability]], backend: _Asked, clock: Clock) -> list[Capability]:
@@ -160,11 +162,12 @@ def _encryption(backend: _Asked, clock: Clock) -> Iterator[Capability]:
     yield Capability("encryption", bool(names), what)
 
 
-def _ours() -> list[Capability]:
+def _ours(blobs: str | None) -> list[Capability]:
+    rows = "rows of their own, up to 256 MiB; in an object store with blobs= in the address"
     return [
         Capability("group commit", True, "threads of a process share a flush"),
-        Capability("long contents", True, "rows of their own, up to 256 MiB"),
+        Capability("long contents", True, rows if blobs is None else "over 256 KiB in the object store of blobs="),
         Capability("archives", False, "no: the database keeps what is old"),
-        Capability("cold tier", False, "no"),
+        Capability("cold tier", True, "`vmstore publish`; contents stay in the database too"),
         Capability("backup", False, "by PostgreSQL's own tools, or `vmstore migrate` into a folder"),
     ]
